@@ -1,0 +1,74 @@
+(** * The objects of the theory, stated once.
+
+    Vectors over a vocabulary of [V] tokens are functions [nat -> R] of which
+    only the values at [0 .. V-1] matter; token sets are lists of indices.
+
+    Two conventions of Coq's reals matter for a reader:
+    - [ln x = 0] for [x <= 0], and [x / 0 = 0].  In [p * ln (p / q)] neither is
+      reached where [0 < p] and [0 < q]; where [p = 0] the product is [0], which
+      is the convention [0 ln 0 = 0];
+    - a real number cannot be [+inf], so "KL(p||q) = +inf", which happens
+      exactly where [q i = 0 < p i] for some token, is the failure of
+      [KL_finite].  A lower bound on KL is therefore claimed for the [q] with
+      [KL_finite] (for the others it holds trivially), while an attained value
+      always comes with a proof of [KL_finite]. *)
+
+From Coq Require Import Reals List Arith.
+Open Scope R_scope.
+
+Definition sum (l : list nat) (f : nat -> R) : R := fold_right Rplus 0 (map f l).
+
+Definition prob (V : nat) (p : nat -> R) : Prop :=
+  (forall i, (i < V)%nat -> 0 <= p i) /\ sum (seq 0 V) p = 1.
+
+Definition KL (V : nat) (p q : nat -> R) : R :=
+  sum (seq 0 V) (fun i => p i * ln (p i / q i)).
+
+Definition KL_finite (V : nat) (p q : nat -> R) : Prop :=
+  forall i, (i < V)%nat -> 0 < p i -> 0 < q i.
+
+(** [A] and [M] are disjoint sets of tokens (no repetitions). *)
+Definition disjoint_sets (V : nat) (A M : list nat) : Prop :=
+  NoDup A /\ NoDup M /\ (forall a, In a A -> (a < V)%nat) /\
+  (forall i, In i M -> (i < V)%nat /\ ~ In i A).
+
+(** Every competitor in [M] is at least as likely under [q] as every accepted
+    token in [A]: ties of the drafter count as rejections. *)
+Definition beats (A M : list nat) (q : nat -> R) : Prop :=
+  forall i a, In i M -> In a A -> q a <= q i.
+
+(** [x] is the least KL(p||q) over the distributions [q] for which the given
+    competitors [M] beat [A]; the minimum is attained. *)
+Definition least (V : nat) (A M : list nat) (p : nat -> R) (x : R) : Prop :=
+  (exists q, prob V q /\ beats A M q /\ KL_finite V p q /\ KL V p q = x) /\
+  (forall q, prob V q -> beats A M q -> KL_finite V p q -> x <= KL V p q).
+
+(** The rejection region for [m] candidates: SOME [m] rejected tokens beat [A]. *)
+Definition rejects (V : nat) (A : list nat) (m : nat) (q : nat -> R) : Prop :=
+  exists M, NoDup M /\ length M = m /\
+    (forall i, In i M -> (i < V)%nat /\ ~ In i A) /\ beats A M q.
+
+(** [x] is the certificate C(p): least KL(p||q) over the rejection region. *)
+Definition certificate (V : nat) (A : list nat) (m : nat) (p : nat -> R) (x : R) : Prop :=
+  (exists q, prob V q /\ rejects V A m q /\ KL_finite V p q /\ KL V p q = x) /\
+  (forall q, prob V q -> rejects V A m q -> KL_finite V p q -> x <= KL V p q).
+
+(** [M] holds [m] of the most likely rejected tokens. *)
+Definition top_rejected (V : nat) (A M : list nat) (p : nat -> R) : Prop :=
+  forall i j, In i M -> (j < V)%nat -> ~ In j A -> ~ In j M -> p j <= p i.
+
+(** The level equation and the projection at level [c]. *)
+Definition level_eq (A M : list nat) (p : nat -> R) (c : R) : Prop :=
+  sum A (fun a => Rmax 0 (p a - c)) = sum M (fun i => Rmax 0 (c - p i)).
+
+Definition mem (l : list nat) (i : nat) : bool := if in_dec Nat.eq_dec i l then true else false.
+
+Definition levelled (A M : list nat) (p : nat -> R) (c : R) (i : nat) : R :=
+  if mem A i then Rmin (p i) c else if mem M i then Rmax (p i) c else p i.
+
+(** The tokens that the level moves. *)
+Definition moved (A M : list nat) (p : nat -> R) (c : R) : list nat :=
+  filter (fun a => if Rlt_dec c (p a) then true else false) A ++
+  filter (fun i => if Rlt_dec (p i) c then true else false) M.
+
+Definition phi (x : R) : R := ((1 + x) * ln (1 + x) + (1 - x) * ln (1 - x)) / 2.
