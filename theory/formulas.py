@@ -1,0 +1,93 @@
+"""The formulas that are compiled and compared: each stated once, here.
+
+Notation: `p` a token's target probability, `c` the level, `n`, `S` and `E = sum p ln p` of the pooled tokens, `m`
+candidates, `g` a margin of the target, `s` a sum of probabilities.
+"""
+
+from types import MappingProxyType
+
+import sympy
+from sympy import Interval, S, log
+
+from .formula import Argument, Formula
+from .functions import Bennett, log1p
+
+PAPER = "Sharma 2026, arXiv 2606.30265"
+HERE = "draftcert, theory.projection"
+
+p, q, c = sympy.symbols("p q c", positive=True)
+mass, n, m = sympy.Symbol("S", positive=True), sympy.Symbol("n", positive=True), sympy.Symbol("m", positive=True)
+g, s, x = sympy.Symbol("g", nonnegative=True), sympy.Symbol("s", positive=True), sympy.Symbol("x", nonnegative=True)
+top = sympy.Symbol("p_1", positive=True)
+
+UNIT = Interval(0, 1)
+COUNT = S.Naturals
+
+PHI = Formula(
+    name="phi",
+    statement="phi(x) = ((1+x) ln(1+x) + (1-x) ln(1-x)) / 2: the divergence of a pair from its mean, per unit of mass.",
+    arguments=(Argument(x, UNIT, "relative margin of a pair, g / s"),),
+    expression=((1 + x) * log(1 + x) + (1 - x) * log(1 - x)) / 2,
+    stable=(Bennett(x) + Bennett(-x)) / 2,
+    citation=PAPER,
+)
+
+LEVEL = Formula(
+    name="level",
+    statement="The level of the projection is the mean of the pooled tokens.",
+    arguments=(Argument(mass, UNIT, "mass of the pool"), Argument(n, COUNT, "tokens in the pool")),
+    expression=mass / n,
+    stable=mass / n,
+    citation=HERE,
+    unit="probability",
+)
+
+CERTIFICATE = Formula(
+    name="certificate",
+    statement="C = sum over the pooled tokens of p ln(p/c), c the mean of the pool.",
+    arguments=(
+        Argument(p, UNIT, "probability of a pooled token", axis="pool"),
+        Argument(c, UNIT, "level: mean of p over the pool"),
+    ),
+    expression=p * log(p / c),
+    stable=c * Bennett((p - c) / c),
+    citation=HERE,
+    sum_over="pool",
+)
+
+STRICT_GREEDY = Formula(
+    name="strict_greedy",
+    statement="C = s phi(g/s) for strict greedy acceptance of a single draft, s = p_(1) + p_(2), g = p_(1) - p_(2).",
+    arguments=(Argument(s, Interval.Lopen(0, 1), "mass of the two"), Argument(g, UNIT, "margin")),
+    constraint=sympy.Le(g, s),
+    expression=((s + g) * log((s + g) / s) + (s - g) * log((s - g) / s)) / 2,
+    stable=s * (Bennett(g / s) + Bennett(-g / s)) / 2,
+    citation=PAPER,
+)
+
+CEILING = Formula(
+    name="ceiling",
+    statement="C <= ln(1 + m p_(1)) for m candidates.",
+    arguments=(Argument(m, COUNT, "candidates"), Argument(top, Interval.Lopen(0, 1), "largest probability")),
+    expression=log(1 + m * top),
+    stable=log1p(m * top),
+    citation=HERE,
+)
+
+KL = Formula(
+    name="kl",
+    statement="KL(target || draft) = sum p ln(p/q), infinite where q = 0 < p.",
+    arguments=(
+        Argument(p, UNIT, "target probability", axis="vocab"),
+        Argument(q, UNIT, "draft probability", axis="vocab"),
+    ),
+    expression=p * log(p / q),
+    stable=q * Bennett((p - q) / q),
+    citation="Kullback and Leibler, Ann. Math. Statist. 22 (1951) 79-86",
+    sum_over="vocab",
+)
+
+FORMULAS = MappingProxyType(
+    {formula.name: formula for formula in (PHI, LEVEL, CERTIFICATE, STRICT_GREEDY, CEILING, KL)}
+)
+"""All formulas by name."""

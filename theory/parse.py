@@ -1,0 +1,63 @@
+"""`parse_rule`: from text such as "top_m(10) & additive(0.6)" to a `Rule`."""
+
+import ast
+
+from .errors import DraftcertError
+from .presets import PRESETS
+from .rule import Rule
+from .rules import RULES
+
+NOT_A_RULE = {
+    "fuzzy": "fuzzy speculative decoding accepts on a divergence between target and draft, so its accepted set is not a "
+    "function of the target alone and has no certificate of this kind",
+}
+"""What is called a rule elsewhere and is none here, with the reason."""
+
+
+def parse_rule(text: str | Rule) -> Rule:
+    """Read a rule: names with exact parameters, `&` (both accept), `|` (either accepts), parentheses.
+
+    Numbers are decimals or fractions and stay exact. A `Rule` is returned as it is.
+
+    Raises:
+        DraftcertError: unknown name, wrong number of parameters, value outside its domain, or no rule at all.
+
+    >>> str(parse_rule("top_m(10) & additive(0.6)"))
+    'top_m(10) & additive(3/5)'
+    """
+    if isinstance(text, Rule):
+        return text
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError as error:
+        raise DraftcertError(f"cannot read the rule '{text}': {error.msg} at position {error.offset}") from error
+    return _rule(tree.body, text)
+
+
+def _rule(node: ast.expr, text: str) -> Rule:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
+        left, right = _rule(node.left, text), _rule(node.right, text)
+        return left & right if isinstance(node.op, ast.BitAnd) else left | right
+    if isinstance(node, ast.Name):
+        return _named(node.id)()
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        values = [_number(argument, text) for argument in node.args]
+        named = {str(keyword.arg): _number(keyword.value, text) for keyword in node.keywords}
+        return _named(node.func.id)(*values, **named)
+    raise DraftcertError(f"cannot read '{ast.get_source_segment(text, node) or text}' as a rule in '{text}'")
+
+
+def _named(name: str):
+    if found := RULES.get(name) or PRESETS.get(name):
+        return found
+    for word, reason in NOT_A_RULE.items():
+        if word in name:
+            raise DraftcertError(f"'{name}' is refused: {reason}")
+    raise DraftcertError(f"no rule is called '{name}'; there are {', '.join([*RULES, *PRESETS])}")
+
+
+def _number(node: ast.expr, text: str) -> str:
+    source = (ast.get_source_segment(text.strip(), node) or "").replace(" ", "")
+    if not source or set(source) - set("0123456789./-+eE"):
+        raise DraftcertError(f"'{source}' in '{text}' is not a number")
+    return source

@@ -1,0 +1,296 @@
+"""`Rule`: an acceptance rule as data, from which the convex program, the reference, the kernels and the docs are made.
+
+A rule is a Boolean expression of sympy in the judged token's PROBABILITY or RANK and the row's statistics. Every
+condition cuts the same order (probability descending, ties by lowest id), so the accepted tokens are always its first
+`n`: intersection of rules is the least `n`, union the greatest. Strictness is the relation itself (`>=` or `>`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import Boolean
+
+from .errors import DraftcertError
+from .pool import select_pool
+from .statistics import LOGIT_RATIO, PROBABILITY, RANK, TOP, Entropy
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a rule: its symbol, the set of values it may take and what it means."""
+
+    symbol: sympy.Symbol
+    domain: sympy.Set
+    meaning: str
+
+    @property
+    def name(self) -> str:
+        """The keyword under which it is given."""
+        return str(self.symbol)
+
+
+@dataclass(frozen=True)
+class WorkedPoint:
+    """A case worked by hand: the accepted tokens and the exact certificate a rule must give for it.
+
+    `probabilities` are exact (fractions as text); `certificate` is a sympy expression in nats (`oo`: always accepted).
+    """
+
+    arguments: tuple[str, ...]
+    probabilities: tuple[str, ...]
+    accepted: tuple[int, ...]
+    certificate: sympy.Expr
+    candidates: int = 1
+    logit_ratio: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ThresholdCondition:
+    """Accepted iff `p(x) >= threshold` (or `>` when strict)."""
+
+    threshold: sympy.Expr
+    strict: bool
+
+
+@dataclass(frozen=True)
+class RankCondition:
+    """Accepted iff the token is among the `limit` most likely."""
+
+    limit: sympy.Expr
+
+
+@dataclass(frozen=True)
+class RowCondition:
+    """Accepts every token of a row where `holds`, and none elsewhere."""
+
+    holds: Boolean
+
+
+Condition = ThresholdCondition | RankCondition | RowCondition
+
+
+def _condition(relation: Boolean) -> Condition:
+    """Read one relation as a cut of the order, or say why it is not one."""
+    if relation in (sympy.true, sympy.false):
+        return RowCondition(relation)
+    if not isinstance(relation, Relational):
+        raise DraftcertError(f"'{relation}' is not a comparison: a rule is built from >=, >, <=, &, |")
+    gts, lts = relation.gts, relation.lts  # type: ignore[attr-defined]
+    strict = isinstance(relation, (sympy.StrictGreaterThan, sympy.StrictLessThan))
+    token = relation.free_symbols & {PROBABILITY, RANK}
+    if gts == PROBABILITY and not lts.free_symbols & {PROBABILITY, RANK}:
+        return ThresholdCondition(lts, strict)
+    if lts == RANK and not gts.free_symbols & {PROBABILITY, RANK}:
+        return RankCondition(gts - 1 if strict else gts)
+    if not token:
+        return RowCondition(relation)
+    raise DraftcertError(
+        f"'{relation}' does not cut the order of the target: an accepted set must hold every token at least as likely "
+        "as an accepted one, so a condition bounds p_x from below or r_x from above by statistics of the row"
+    )
+
+
+def fold_conditions(
+    accepts: Boolean,
+    count: Callable[[Condition], Any],
+    minimum: Callable[[Any, Any], Any],
+    maximum: Callable[[Any, Any], Any],
+) -> Any:
+    """The accepted count of a rule from the counts of its conditions: `&` is the minimum, `|` the maximum.
+
+    This is the one place that gives the connectives a meaning; exact, tensor and generated code all fold with it.
+    """
+    if isinstance(accepts, (sympy.And, sympy.Or)):
+        combine = minimum if isinstance(accepts, sympy.And) else maximum
+        parts = sorted(accepts.args, key=sympy.default_sort_key)
+        result = fold_conditions(parts[0], count, minimum, maximum)  # type: ignore[arg-type]
+        for part in parts[1:]:
+            result = combine(result, fold_conditions(part, count, minimum, maximum))  # type: ignore[arg-type]
+        return result
+    return count(_condition(accepts))
+
+
+def conditions(accepts: Boolean) -> tuple[Condition, ...]:
+    """All conditions of a rule, in a fixed order."""
+    found: list[Condition] = []
+    fold_conditions(accepts, lambda condition: found.append(condition), lambda a, b: None, lambda a, b: None)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An acceptance rule with all parameters given.
+
+    `accepts` is the predicate; `expression` the text that `parse_rule` reads back to an equal rule.
+
+    >>> from draftcert.theory import parse_rule
+    >>> rule = parse_rule("top_m(2) & additive(0.1)")
+    >>> rule.accepted_count(["0.4", "0.35", "0.25"])
+    2
+    """
+
+    expression: str
+    accepts: Boolean = field(compare=False)
+    deployed_as: str = field(compare=False)
+    citation: str = field(compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a predicate that is not a cut of the target's order by statistics of the row."""
+        conditions(self.accepts)
+        allowed = {PROBABILITY, RANK, TOP, LOGIT_RATIO}
+        if unknown := self.accepts.free_symbols - allowed:
+            names = ", ".join(sorted(map(str, unknown)))
+            raise DraftcertError(f"rule '{self.expression}' depends on {names}, which is no statistic of a target row")
+
+    def __and__(self, other: Rule) -> Rule:
+        """Accept what both accept."""
+        return self._combined(other, "&", sympy.And(self.accepts, other.accepts))
+
+    def __or__(self, other: Rule) -> Rule:
+        """Accept what either accepts."""
+        return self._combined(other, "|", sympy.Or(self.accepts, other.accepts))
+
+    def _combined(self, other: Rule, sign: str, accepts: Boolean) -> Rule:
+        # `&` binds tighter than `|`, as in Python: only a union inside an intersection needs its parentheses.
+        left, right = (
+            f"({rule.expression})" if sign == "&" and " | " in rule.expression else rule.expression
+            for rule in (self, other)
+        )
+        citations = "; ".join(dict.fromkeys((self.citation, other.citation)))
+        return Rule(f"{left} {sign} {right}", accepts, "", citations)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions the predicate is made of."""
+        return conditions(self.accepts)
+
+    @property
+    def needs_logits(self) -> bool:
+        """Whether the rule speaks of raw logits, so that probabilities do not determine its accepted set."""
+        return LOGIT_RATIO in self.accepts.free_symbols
+
+    def __str__(self) -> str:
+        """The text `parse_rule` reads."""
+        return self.expression
+
+    def accepted_count(self, probabilities: Sequence[Any], logit_ratio: Any = None) -> int:
+        """How many tokens, most likely first, the rule accepts; exact, for small rows given as exact numbers.
+
+        `numerics.certificate` does the same at any scale. Comparisons of transcendental thresholds are decided by
+        sympy's exact arithmetic; one that sympy cannot decide is an error, never a guess.
+        """
+        row = [sympy.Rational(str(p)) for p in probabilities]
+        return _exact_count(self.accepts, row, None if logit_ratio is None else sympy.Rational(str(logit_ratio)))
+
+
+def _exact_count(accepts: Boolean, row: list[sympy.Rational], logit_ratio: sympy.Rational | None) -> int:
+    ordered = sorted(row, reverse=True)
+
+    def shannon(floor: sympy.Expr) -> sympy.Expr:
+        return -sympy.Add(*(p * sympy.log(p + floor) for p in row if p != 0))
+
+    def evaluate(expression: Any) -> Any:
+        if LOGIT_RATIO in expression.free_symbols and logit_ratio is None:
+            raise DraftcertError("this rule compares raw logits: give logit_ratio = z_(2)/z_(1)")
+        known = {TOP: ordered[0]} if logit_ratio is None else {TOP: ordered[0], LOGIT_RATIO: logit_ratio}
+        return expression.replace(Entropy, shannon).subs(known)
+
+    def reached(probability: sympy.Rational, threshold: sympy.Expr, strict: bool) -> bool:
+        margin = probability - threshold
+        decided = margin.is_positive if strict else margin.is_nonnegative
+        if decided is None:
+            raise DraftcertError(f"sympy cannot decide the sign of {margin}")
+        return bool(decided)
+
+    def count(condition: Condition) -> int:
+        if isinstance(condition, RankCondition):
+            return min(int(evaluate(condition.limit)), len(row))
+        if isinstance(condition, RowCondition):
+            return len(row) if bool(evaluate(condition.holds)) else 0
+        threshold = evaluate(condition.threshold)
+        return sum(reached(p, threshold, condition.strict) for p in ordered)
+
+    return fold_conditions(accepts, count, min, max)
+
+
+def exact_certificate(row: Sequence[sympy.Rational], accepted_count: int, candidates: int) -> sympy.Expr:
+    """Theorems T1 to T3 on an exact row, as a sympy expression in nats: infinite below `candidates` rejected tokens."""
+    ordered = sorted(row, reverse=True)
+    accepted, competitors = ordered[:accepted_count], ordered[accepted_count : accepted_count + candidates]
+    if len(competitors) < candidates:
+        return sympy.oo
+    if not accepted:
+        return sympy.Integer(0)
+    pool = select_pool(accepted, competitors)
+    pooled = accepted[: pool.accepted] + competitors[candidates - pool.competitors :]
+    return sympy.Add(*(p * sympy.log(p / pool.level) for p in pooled if p != 0))
+
+
+@dataclass(frozen=True)
+class RuleFamily:
+    """A rule with its parameters open: what one file under `theory/rules/` defines.
+
+    Calling it with values gives a `Rule`. Building it checks every worked point: the accepted tokens and the exact
+    certificate; a family whose points do not hold cannot be imported.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    accepts: Boolean
+    deployed_as: str
+    citation: str
+    worked_points: tuple[WorkedPoint, ...]
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the worked points."""
+        for point in self.worked_points:
+            self._check(point)
+
+    def __call__(self, *values: Any, **named: Any) -> Rule:
+        """The rule with these parameter values (int, float, Fraction or text such as '0.3' or '3/10'), kept exact.
+
+        A float is read as the decimal it prints as: additive(0.3) means 3/10.
+        """
+        names = [p.name for p in self.parameters]
+        if len(values) > len(names) or (unknown := set(named) - set(names[len(values) :])):
+            given = ", ".join([*map(str, values), *(f"{k}={v}" for k, v in named.items())])
+            raise DraftcertError(f"{self.name}({given}): the parameters of {self.name} are ({', '.join(names)})")
+        given = dict(zip(names, values, strict=False)) | named
+        exact = {p.symbol: self._exact(p, given) for p in self.parameters}
+        text = f"({', '.join(map(str, exact.values()))})" if exact else ""
+        return Rule(self.name + text, self.accepts.subs(exact), self.deployed_as, self.citation)
+
+    def _exact(self, parameter: Parameter, given: dict[str, Any]) -> sympy.Rational:
+        if parameter.name not in given:
+            raise DraftcertError(f"{self.name} needs {parameter.name}: {parameter.meaning}")
+        try:
+            value = sympy.Rational(str(given[parameter.name]))
+        except (TypeError, ValueError) as error:
+            raise DraftcertError(
+                f"{self.name}: {parameter.name} = {given[parameter.name]!r} is not a number"
+            ) from error
+        if parameter.domain.contains(value) != sympy.true:
+            raise DraftcertError(f"{self.name}: {parameter.name} = {value} lies outside {parameter.domain}")
+        return value
+
+    def _check(self, point: WorkedPoint) -> None:
+        rule = self(*point.arguments)
+        row = [sympy.Rational(p) for p in point.probabilities]
+        if sum(row) != 1:
+            raise DraftcertError(f"{rule}: worked point {point.probabilities} sums to {sum(row)}")
+        count = rule.accepted_count(row, point.logit_ratio)
+        order = sorted(range(len(row)), key=lambda token: (-row[token], token))
+        if tuple(sorted(order[:count])) != point.accepted:
+            raise DraftcertError(
+                f"{rule} accepts {sorted(order[:count])} at {point.probabilities}, not {point.accepted}"
+            )
+        value = exact_certificate(row, count, point.candidates)
+        if value != point.certificate and sympy.simplify(sympy.expand_log(value - point.certificate, force=True)) != 0:
+            raise DraftcertError(f"{rule}: C{point.probabilities} = {value}, not {point.certificate}")
