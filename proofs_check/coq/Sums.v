@@ -162,3 +162,9 @@ Proof.
     + exists x. split; [now left|]. intros j [<-|Hj]; [lra|]. specialize (Hm j Hj). lra.
     + exists i. split; [now right|]. intros j [<-|Hj]; [lra|auto].
 Qed.
+
+Lemma NoDup_app_l (l l' : list nat) : NoDup (l ++ l') -> NoDup l.
+Proof.
+  induction l as [|x l IH]; intros H; [constructor|]. cbn [app] in H. inversion_clear H as [|? ? Hx H'].
+  constructor; [|auto]. intros h. apply Hx, in_app_iff. now left.
+Qed.
