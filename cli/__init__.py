@@ -1,5 +1,28 @@
-"""The command line `draftcert`."""
+"""The command line `draftcert`: one command a file, each a thin reading of what a layer returns."""
+
+import sys
+
+import typer
+
+from ..theory.errors import DraftcertError
+from .certify import certify
+from .console import err
+
+app = typer.Typer(
+    name="draftcert",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
+)
+app.command()(certify)
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. Exit status: 0 all holds, 1 something does not, 2 bad input."""
+    try:
+        app()
+    except DraftcertError as error:
+        err.print(f"[bold red]error:[/] {error}", markup=True)
+        sys.exit(2)

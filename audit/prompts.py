@@ -1,0 +1,84 @@
+"""Prompts: read from a file of any common shape, or the built-in set of forty."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..theory.errors import DraftcertError
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt: chat messages, or plain text to continue (`messages` is None)."""
+
+    id: str
+    category: str
+    text: str
+    messages: tuple[dict[str, str], ...] | None = None
+
+    def token_ids(self, tokenizer: Any) -> list[int]:
+        """The prompt's tokens: through the tokenizer's chat template for a chat, as plain text otherwise."""
+        if self.messages is not None and tokenizer.chat_template is not None:
+            encoded = tokenizer.apply_chat_template(
+                list(self.messages), add_generation_prompt=True, return_dict=True, tokenize=True
+            )
+            return list(encoded["input_ids"])
+        return list(tokenizer(self.text)["input_ids"])
+
+
+def load_prompts(path: str | Path | None = None) -> list[Prompt]:
+    """Read prompts from JSONL (one object a line) or plain text (one prompt a line); the built-in set without a path.
+
+    An object holds `messages` (chat), `turns` (Spec-Bench, MT-Bench: the first is taken), `prompt` (sent as a chat of
+    one message) or `text` (continued as it is); `id` or `question_id`, and `category`, are optional.
+
+    Raises:
+        DraftcertError: no such file, no prompt in it, or a line that holds none; the message names the line.
+    """
+    if path is None:
+        lines, name, structured = (files(__package__) / "prompts.jsonl").read_text("utf-8"), "built-in prompts", True
+    else:
+        file = Path(path)
+        if not file.is_file():
+            raise DraftcertError(f"no file of prompts at {file}")
+        lines, name, structured = file.read_text("utf-8"), str(file), file.suffix in (".jsonl", ".json")
+    prompts = list(_parse(lines, name, structured))
+    if not prompts:
+        raise DraftcertError(f"{name} holds no prompt")
+    return prompts
+
+
+def _parse(lines: str, name: str, structured: bool) -> Iterator[Prompt]:
+    for number, line in enumerate(lines.splitlines(), start=1):
+        if not line.strip():
+            continue
+        if not structured:
+            yield _chat(str(number), "", [{"role": "user", "content": line.strip()}])
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DraftcertError(f"{name}, line {number}: not JSON ({error})") from error
+        if not isinstance(record, dict):
+            raise DraftcertError(f"{name}, line {number}: expected an object, found {type(record).__name__}")
+        identity = str(record.get("id", record.get("question_id", number)))
+        category = str(record.get("category", ""))
+        match record:
+            case {"messages": [_, *_] as messages}:
+                yield _chat(identity, category, messages)
+            case {"turns": [str(first), *_]} | {"prompt": str(first)} if first.strip():
+                yield _chat(identity, category, [{"role": "user", "content": first}])
+            case {"text": str(text)} if text.strip():
+                yield Prompt(identity, category, text)
+            case _:
+                raise DraftcertError(
+                    f"{name}, line {number}: no prompt in it (expected messages, turns, prompt or text; "
+                    f"found {', '.join(record) or 'nothing'})"
+                )
+
+
+def _chat(identity: str, category: str, messages: list[dict[str, str]]) -> Prompt:
+    return Prompt(identity, category, messages[-1]["content"], tuple(messages))

@@ -1,0 +1,58 @@
+"""`draftcert certify`: the exact certificate of one distribution."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..theory.errors import DraftcertError
+from .console import Json, out, print_json
+
+
+def _read(probs: str | None, file: Path | None) -> list[str]:
+    if (probs is None) == (file is None):
+        raise DraftcertError("give the distribution either as --probs or as --file")
+    text = probs if probs is not None else file.read_text()  # type: ignore[union-attr]
+    if text.lstrip().startswith("["):
+        return [str(value) for value in json.loads(text, parse_float=str, parse_int=str)]
+    return text.replace(",", " ").split()
+
+
+def certify(
+    probs: Annotated[
+        str | None, typer.Option(help="Target probabilities: decimals or fractions, separated by commas.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="The same from a file (separated by commas or space, or JSON)."),
+    ] = None,
+    rule: Annotated[str, typer.Option(help='Acceptance rule, e.g. "top_m(10) & additive(0.6)".')] = "strict_greedy",
+    candidates: Annotated[int, typer.Option(help="Drafter's candidates at this node (m).")] = 1,
+    digits: Annotated[int, typer.Option(help="Certified digits.", min=1, max=10_000)] = 20,
+    normalize: Annotated[bool, typer.Option(help="Divide by the sum instead of refusing one that is not 1.")] = False,
+    logit_ratio: Annotated[
+        str | None, typer.Option(help="z_(2)/z_(1) of the raw logits, for rules that compare logits (mars).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Exact certificate C of one target distribution: KL(target||draft) < C guarantees acceptance.
+
+    Example: draftcert certify --probs 0.5,0.45,0.05 --candidates 2 --digits 30
+    """
+    from ..numerics import certificate
+
+    found = certificate(_read(probs, file), rule, candidates, digits, normalize=normalize, logit_ratio=logit_ratio)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    out.print(f"certificate  {found.format(digits)} nats")
+    out.print(f"rule         {found.rule}, {candidates} candidate{'s' if candidates > 1 else ''}")
+    out.print(f"accepted     {_some(found.accepted)}")
+    out.print(f"competitors  {_some(found.competitors)}")
+    out.print(f"pooled       {_some(found.pool)} at level {found.level}")
+
+
+def _some(ids: tuple[int, ...], most: int = 12) -> str:
+    shown = ", ".join(map(str, ids[:most]))
+    return (shown or "none") + (f", ... ({len(ids)} tokens)" if len(ids) > most else "")

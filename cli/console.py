@@ -1,0 +1,53 @@
+"""What every command shares: two consoles, one way to print a result, one way to fail."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+out = Console(highlight=False, soft_wrap=True)
+"""Results: standard output."""
+
+err = Console(stderr=True, highlight=False)
+"""Progress and errors: standard error, so that results can be piped."""
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output instead of text.")]
+
+
+def progress() -> Progress:
+    """A progress display on standard error; silent when that is not a terminal."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    )
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One JSON document. JSON has no infinities: they are written as the strings "inf" and "-inf"; NaN is refused."""
+    out.out(json.dumps(_finite(document), indent=2, allow_nan=False), highlight=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def finish(ok: bool) -> None:
+    """Exit status 0 only when all holds, 1 when a check failed. (2 is bad input.)"""
+    if not ok:
+        raise typer.Exit(1)
