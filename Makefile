@@ -41,5 +41,10 @@ test: install
 	$(BIN)/pyright
 	$(BIN)/pytest
 
+# Debian and Ubuntu; elsewhere install Coq 8.16 or newer with coq-interval yourself (opam install coq coq-interval).
+proofs: install
+	@command -v coqc >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends coq libcoq-interval; }
+	$(BIN)/draftcert check
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info
