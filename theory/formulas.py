@@ -10,7 +10,7 @@ import sympy
 from sympy import Interval, S, log
 
 from .formula import Argument, Formula
-from .functions import Bennett, log1p
+from .functions import Bennett, expm1, log1p
 
 PAPER = "Sharma 2026, arXiv 2606.30265"
 HERE = "draftcert, theory.projection"
@@ -19,6 +19,7 @@ p, q, c = sympy.symbols("p q c", positive=True)
 mass, n, m = sympy.Symbol("S", positive=True), sympy.Symbol("n", positive=True), sympy.Symbol("m", positive=True)
 g, s, x = sympy.Symbol("g", nonnegative=True), sympy.Symbol("s", positive=True), sympy.Symbol("x", nonnegative=True)
 top = sympy.Symbol("p_1", positive=True)
+r, a, d = sympy.symbols("r a d", real=True)
 
 UNIT = Interval(0, 1)
 COUNT = S.Naturals
@@ -55,6 +56,20 @@ CERTIFICATE = Formula(
     sum_over="pool",
 )
 
+CERTIFICATE_OF_GAPS = Formula(
+    name="certificate_of_gaps",
+    statement="C = sum over the pool of p ln(p/c) with p = p_(1) (1 + r): from logit gaps, r = expm1(z - max z).",
+    arguments=(
+        Argument(top, Interval.Lopen(0, 1), "largest probability"),
+        Argument(r, Interval(-1, 0), "p/p_(1) - 1 of a pooled token", axis="pool"),
+        Argument(a, Interval.Lopen(-1, 0), "mean of r over the pool"),
+    ),
+    expression=top * (1 + r) * log((1 + r) / (1 + a)),
+    stable=top * (1 + a) * Bennett((r - a) / (1 + a)),
+    citation=HERE,
+    sum_over="pool",
+)
+
 STRICT_GREEDY = Formula(
     name="strict_greedy",
     statement="C = s phi(g/s) for strict greedy acceptance of a single draft, s = p_(1) + p_(2), g = p_(1) - p_(2).",
@@ -87,7 +102,23 @@ KL = Formula(
     sum_over="vocab",
 )
 
+KL_OF_LOGS = Formula(
+    name="kl_of_logs",
+    statement="KL(target || draft) = sum p d with d = ln(p/q): from log-probabilities, where q may be below any float.",
+    arguments=(
+        Argument(p, UNIT, "target probability", axis="vocab"),
+        Argument(d, S.Reals, "ln(p/q)", axis="vocab"),
+    ),
+    expression=p * d,
+    stable=p * (d + expm1(-d)),
+    citation="Kullback and Leibler, Ann. Math. Statist. 22 (1951) 79-86",
+    sum_over="vocab",
+)
+
 FORMULAS = MappingProxyType(
-    {formula.name: formula for formula in (PHI, LEVEL, CERTIFICATE, STRICT_GREEDY, CEILING, KL)}
+    {
+        formula.name: formula
+        for formula in (PHI, LEVEL, CERTIFICATE, CERTIFICATE_OF_GAPS, STRICT_GREEDY, CEILING, KL, KL_OF_LOGS)
+    }
 )
 """All formulas by name."""
