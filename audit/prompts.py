@@ -1,7 +1,7 @@
 """Prompts: read from a file of any common shape, or the built-in set of forty."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -39,7 +39,7 @@ def load_prompts(path: str | Path | None = None) -> list[Prompt]:
         DraftcertError: no such file, no prompt in it, or a line that holds none; the message names the line.
     """
     if path is None:
-        lines, name, structured = (files(__package__) / "prompts.jsonl").read_text("utf-8"), "built-in prompts", True
+        lines, name, structured = (files("draftcert.audit") / "prompts.jsonl").read_text("utf-8"), "built-in prompts", True
     else:
         file = Path(path)
         if not file.is_file():
@@ -80,5 +80,5 @@ def _parse(lines: str, name: str, structured: bool) -> Iterator[Prompt]:
                 )
 
 
-def _chat(identity: str, category: str, messages: list[dict[str, str]]) -> Prompt:
+def _chat(identity: str, category: str, messages: Sequence[dict[str, str]]) -> Prompt:
     return Prompt(identity, category, messages[-1]["content"], tuple(messages))
