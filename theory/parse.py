@@ -1,17 +1,24 @@
 """`parse_rule`: from text such as "top_m(10) & additive(0.6)" to a `Rule`."""
 
 import ast
+from types import MappingProxyType
 
 from .errors import DraftcertError
-from .presets import PRESETS
-from .rule import Rule
+from .presets import PRESETS, Preset
+from .rule import Rule, RuleFamily
 from .rules import RULES
 
-NOT_A_RULE = {
-    "fuzzy": "fuzzy speculative decoding accepts on a divergence between target and draft, so its accepted set is not a "
-    "function of the target alone and has no certificate of this kind",
-}
-"""What is called a rule elsewhere and is none here, with the reason."""
+NOT_A_RULE = MappingProxyType(
+    {
+        "fuzzy": "fuzzy speculative decoding accepts on a divergence between target and draft, so its accepted set is "
+        "not a function of the target alone and has no certificate of this kind",
+        "rejection_sampl": "rejection sampling accepts with probability min(1, p/q), so its accepted set is neither "
+        "deterministic nor a function of the target alone and has no certificate of this kind",
+        "ensemble": "a mixture of target and draft decides, so the accepted set is not a function of the target alone "
+        "and has no certificate of this kind",
+    }
+)
+"""What is called a rule elsewhere and is none here: part of its name, and the reason."""
 
 
 def parse_rule(text: str | Rule) -> Rule:
@@ -43,11 +50,13 @@ def _rule(node: ast.expr, text: str) -> Rule:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         values = [_number(argument, text) for argument in node.args]
         named = {str(keyword.arg): _number(keyword.value, text) for keyword in node.keywords}
+        if len(named) < len(node.keywords):
+            raise DraftcertError(f"a parameter is given twice in '{text}'")
         return _named(node.func.id)(*values, **named)
     raise DraftcertError(f"cannot read '{ast.get_source_segment(text, node) or text}' as a rule in '{text}'")
 
 
-def _named(name: str):
+def _named(name: str) -> RuleFamily | Preset:
     if found := RULES.get(name) or PRESETS.get(name):
         return found
     for word, reason in NOT_A_RULE.items():

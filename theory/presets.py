@@ -1,5 +1,136 @@
-"""Rules under the names they are deployed by: combinations of the families, each with its source."""
+"""Rules under the names they are deployed by: combinations of the families, each with its source.
 
+A preset is called like a family and gives a `Rule`; the rule prints as the expression it stands for, which `parse_rule`
+reads back. Where the deployed code accepts more than the rule, the certificate still guarantees acceptance; `differs`
+says so, and says what the certificate assumes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
-PRESETS = MappingProxyType({})
+from .rule import Rule, bind
+from .rules import RULES
+
+absolute, additive, multiplicative, strict_greedy, top_m, typical_floor = (
+    RULES[name] for name in ("absolute", "additive", "multiplicative", "strict_greedy", "top_m", "typical_floor")
+)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A rule as one system deploys it.
+
+    `parameters` are the names the system gives them, `example` values it ships, documents or proposes, `build` makes
+    the rule from the values in that order, `differs` tells how the deployed code departs from the rule.
+
+    >>> str(PRESETS["tensorrt_llm_relaxed"](10, 0.6))
+    'top_m(10) & additive(3/5)'
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    example: tuple[str, ...]
+    build: Callable[..., Rule]
+    deployed_as: str
+    differs: str
+    citation: str
+
+    def __call__(self, *values: Any, **named: Any) -> Rule:
+        """The rule with these parameter values, kept exact."""
+        given = bind(self.name, self.parameters, values, named)
+        rule = self.build(*(given[parameter] for parameter in self.parameters))
+        return replace(rule, deployed_as=self.deployed_as, citation=f"{self.citation}; {rule.citation}")
+
+
+MEDUSA_FLOOR = "1/100000"
+"""What Medusa and vLLM add to every probability inside the logarithm (1e-5)."""
+
+PRESETS = MappingProxyType(
+    {
+        preset.name: preset
+        for preset in (
+            Preset(
+                "hf_greedy",
+                (),
+                (),
+                strict_greedy,
+                "transformers assisted generation with do_sample=False",
+                "With assistant_ensemble_weight the draft is compared with the argmax of a target-draft mixture: "
+                "no function of the target alone and not this rule.",
+                "huggingface/transformers, generation/utils.py, _assisted_decoding",
+            ),
+            Preset(
+                "vllm_greedy",
+                (),
+                (),
+                strict_greedy,
+                "vLLM at temperature 0",
+                "None: a draft token is kept iff it equals the target's argmax.",
+                "vllm-project/vllm, v1/sample/rejection_sampler.py",
+            ),
+            Preset(
+                "sglang_greedy",
+                (),
+                (),
+                strict_greedy,
+                "SGLang at temperature 0 (verify_tree_greedy), EAGLE trees",
+                "None: a tree node is kept iff it equals the target's argmax at its parent.",
+                "sgl-project/sglang, sgl-kernel, verify_tree_greedy",
+            ),
+            Preset(
+                "sglang_threshold_single",
+                ("speculative_accept_threshold_single",),
+                ("9/10",),
+                absolute,
+                "SGLang at temperature > 0, --speculative-accept-threshold-single",
+                "The code accepts iff p(x) >= threshold_single (its help text says 'greater') OR a uniform coin is at "
+                "most the target probability of the siblings tried so far, x included, divided by threshold_acc. The "
+                "certificate covers the first part: what it certifies is accepted whatever the coin. The default 1.0 "
+                "leaves the decision to the coin. The target is the one after temperature, top-k and top-p.",
+                "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh",
+            ),
+            Preset(
+                "tensorrt_llm_relaxed",
+                ("relaxed_topk", "relaxed_delta"),
+                ("10", "3/5"),
+                lambda relaxed_topk, relaxed_delta: top_m(relaxed_topk) & additive(relaxed_delta),
+                "TensorRT-LLM relaxed acceptance for thinking (MTP)",
+                "Used between the tokens that open and close thinking only; outside, the kernel runs with delta 0, "
+                "which accepts every tied maximum among the top k. Probabilities of the raw logits, >=; ties at rank k "
+                "are resolved by torch.topk, here by lowest id. The threshold is computed in float32.",
+                "NVIDIA/TensorRT-LLM, kernels/speculativeDecoding/mtpKernels.cu, mtpRelaxedAcceptanceKernel",
+            ),
+            Preset(
+                "medusa_typical",
+                ("posterior_threshold", "posterior_alpha"),
+                ("9/100", "3/10"),
+                lambda threshold, alpha: typical_floor(threshold, alpha, MEDUSA_FLOOR),
+                "Medusa typical acceptance at temperature > 0",
+                "The first candidate's root comes from the target itself and is always kept; at temperature 0 the code "
+                "compares argmaxes (strict_greedy). The target is the one after temperature.",
+                "FasterDecoding/Medusa, medusa/model/utils.py, evaluate_posterior",
+            ),
+            Preset(
+                "vllm_typical",
+                ("posterior_threshold", "posterior_alpha"),
+                ("9/100", "3/10"),
+                lambda threshold, alpha: typical_floor(threshold, alpha, MEDUSA_FLOOR),
+                "vLLM 0.5 to 0.9, --spec-decoding-acceptance-method typical_acceptance_sampler",
+                "None for acceptance; the engine that had this sampler (V0) has been removed since.",
+                "vllm-project/vllm, model_executor/layers/typical_acceptance_sampler.py; issue 5015",
+            ),
+            Preset(
+                "vllm_relaxed_thinking",
+                ("relax_top_k", "relax_ratio"),
+                ("3", "1/2"),
+                lambda relax_top_k, relax_ratio: top_m(relax_top_k) & multiplicative(relax_ratio),
+                "proposed for vLLM, not merged",
+                "Proposed for tokens inside thinking only, and for greedy requests; strict greedy elsewhere.",
+                "vllm-project/vllm, pull requests 21506, 22238 and 43184",
+            ),
+        )
+    }
+)
+"""All presets by name."""

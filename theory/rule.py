@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import sympy
 from sympy.core.relational import Relational
@@ -182,11 +183,35 @@ class Rule:
     def accepted_count(self, probabilities: Sequence[Any], logit_ratio: Any = None) -> int:
         """How many tokens, most likely first, the rule accepts; exact, for small rows given as exact numbers.
 
-        `numerics.certificate` does the same at any scale. Comparisons of transcendental thresholds are decided by
-        sympy's exact arithmetic; one that sympy cannot decide is an error, never a guess.
+        `numerics.certificate` does the same at any scale. Comparisons with transcendental thresholds are decided
+        exactly (see `compare`).
+
+        Raises:
+            DraftcertError: an empty row, a probability outside [0, 1], a rule on logits without `logit_ratio`.
         """
-        row = [sympy.Rational(str(p)) for p in probabilities]
-        return _exact_count(self.accepts, row, None if logit_ratio is None else sympy.Rational(str(logit_ratio)))
+        ratio = None if logit_ratio is None else _rational(logit_ratio, "logit_ratio")
+        return _exact_count(self.accepts, _row(probabilities), ratio)
+
+
+def _rational(value: Any, what: str) -> sympy.Rational:
+    """An exact number from an int, float (the decimal it prints as), Fraction or text."""
+    try:
+        exact = sympy.Rational(str(value))
+    except (TypeError, ValueError, ZeroDivisionError):
+        exact = sympy.nan
+    if not isinstance(exact, sympy.Rational) or not exact.is_finite:
+        raise DraftcertError(f"{what} = {str(value)!r} is not a number: give a decimal or a fraction such as 3/10")
+    return exact
+
+
+def _row(probabilities: Sequence[Any]) -> list[sympy.Rational]:
+    row = [_rational(value, f"the probability of token {token}") for token, value in enumerate(probabilities)]
+    if not row:
+        raise DraftcertError("an empty row: a target distribution has at least one token")
+    for token, value in enumerate(row):
+        if not 0 <= value <= 1:
+            raise DraftcertError(f"the probability of token {token} = {value} lies outside [0, 1]")
+    return row
 
 
 def _exact_count(accepts: Boolean, row: list[sympy.Rational], logit_ratio: sympy.Rational | None) -> int:
@@ -195,28 +220,77 @@ def _exact_count(accepts: Boolean, row: list[sympy.Rational], logit_ratio: sympy
     def shannon(floor: sympy.Expr) -> sympy.Expr:
         return -sympy.Add(*(p * sympy.log(p + floor) for p in row if p != 0))
 
+    @cache
     def evaluate(expression: Any) -> Any:
         if LOGIT_RATIO in expression.free_symbols and logit_ratio is None:
             raise DraftcertError("this rule compares raw logits: give logit_ratio = z_(2)/z_(1)")
         known = {TOP: ordered[0]} if logit_ratio is None else {TOP: ordered[0], LOGIT_RATIO: logit_ratio}
-        return expression.replace(Entropy, shannon).subs(known)
+        return expression.replace(Entropy, shannon).xreplace(known)
 
-    def reached(probability: sympy.Rational, threshold: sympy.Expr, strict: bool) -> bool:
-        margin = probability - threshold
-        decided = margin.is_positive if strict else margin.is_nonnegative
-        if decided is None:
-            raise DraftcertError(f"sympy cannot decide the sign of {margin}")
-        return bool(decided)
+    def against(probability: sympy.Rational, threshold: sympy.Expr) -> int:
+        # The parts of a minimum or maximum are compared one by one, so sympy need not order them.
+        if isinstance(threshold, (sympy.Min, sympy.Max)):
+            signs = [against(probability, part) for part in threshold.args]  # type: ignore[arg-type]
+            return max(signs) if isinstance(threshold, sympy.Min) else min(signs)
+        return compare(probability, evaluate(threshold))
 
     def count(condition: Condition) -> int:
         if isinstance(condition, RankCondition):
             return min(int(evaluate(condition.limit)), len(row))
         if isinstance(condition, RowCondition):
             return len(row) if bool(evaluate(condition.holds)) else 0
-        threshold = evaluate(condition.threshold)
-        return sum(reached(p, threshold, condition.strict) for p in ordered)
+        # Tokens are in descending order, so the first one that fails ends the accepted set.
+        for rank, probability in enumerate(ordered):
+            comparison = against(probability, condition.threshold)
+            if comparison < 0 or (condition.strict and comparison == 0):
+                return rank
+        return len(ordered)
 
     return fold_conditions(accepts, count, min, max)
+
+
+def compare(number: sympy.Rational, threshold: sympy.Expr) -> int:
+    """Sign of `number - threshold`, exactly, for thresholds built from rationals and `rational * exp(-entropy)`.
+
+    `exp(-H)` of an exact row is a product of rational powers, so the logarithm of the threshold is a rational
+    combination of logarithms of primes. These are independent over the rationals: the combination is zero iff all its
+    coefficients are, and else enough digits show its sign.
+
+    Raises:
+        DraftcertError: the threshold is of another kind and sympy cannot decide. Never a guess.
+
+    >>> compare(sympy.Rational(1, 2), sympy.exp(-sympy.log(2)))
+    0
+    """
+    if threshold.is_Rational:
+        sign = sympy.sign(number - threshold)
+    elif number.is_positive and threshold.is_positive:
+        difference = sympy.log(number) - sympy.log(threshold)
+        coefficients = _prime_logarithms(difference)
+        if coefficients is None:
+            sign = sympy.sign(number - threshold)
+        else:
+            sign = sympy.sign(difference.evalf(5, maxn=10_000)) if any(coefficients.values()) else sympy.Integer(0)
+    else:
+        sign = sympy.sign(number - threshold)
+    if not sign.is_number or sign not in (-1, 0, 1):
+        raise DraftcertError(f"cannot decide whether {number} reaches the threshold {threshold}")
+    return int(sign)
+
+
+def _prime_logarithms(expression: sympy.Expr) -> dict[int, sympy.Rational] | None:
+    """The expression as `{prime: coefficient}` of a sum of rational multiples of logarithms; None if it is none."""
+    total: dict[int, sympy.Rational] = {}
+    for term in sympy.Add.make_args(sympy.expand_log(expression, force=True)):
+        coefficient, logarithm = term.as_coeff_Mul()
+        if coefficient == 0:
+            continue
+        base = logarithm.args[0] if isinstance(logarithm, sympy.log) else None
+        if not (isinstance(coefficient, sympy.Rational) and isinstance(base, sympy.Rational)):
+            return None
+        for prime, power in cast("dict[int, int]", sympy.factorrat(base)).items():
+            total[prime] = total.get(prime, sympy.Integer(0)) + power * coefficient  # type: ignore[assignment]
+    return total
 
 
 def exact_certificate(row: Sequence[sympy.Rational], accepted_count: int, candidates: int) -> sympy.Expr:
@@ -230,6 +304,15 @@ def exact_certificate(row: Sequence[sympy.Rational], accepted_count: int, candid
     pool = select_pool(accepted, competitors)
     pooled = accepted[: pool.accepted] + competitors[candidates - pool.competitors :]
     return sympy.Add(*(p * sympy.log(p / pool.level) for p in pooled if p != 0))
+
+
+def bind(name: str, parameters: Sequence[str], values: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a rule or preset by parameter name: all of them, each once, and no others."""
+    given = dict(zip(parameters, values, strict=False)) | named
+    if len(values) > len(parameters) or set(named) & set(parameters[: len(values)]) or set(given) != set(parameters):
+        text = ", ".join([*map(str, values), *(f"{key}={value}" for key, value in named.items())])
+        raise DraftcertError(f"{name}({text}): give exactly the parameters of {name}({', '.join(parameters)})")
+    return given
 
 
 @dataclass(frozen=True)
@@ -246,7 +329,7 @@ class RuleFamily:
     deployed_as: str
     citation: str
     worked_points: tuple[WorkedPoint, ...]
-    doc: str = ""
+    doc: str | None = None
 
     def __post_init__(self) -> None:
         """Check the worked points."""
@@ -258,31 +341,22 @@ class RuleFamily:
 
         A float is read as the decimal it prints as: additive(0.3) means 3/10.
         """
-        names = [p.name for p in self.parameters]
-        if len(values) > len(names) or (unknown := set(named) - set(names[len(values) :])):
-            given = ", ".join([*map(str, values), *(f"{k}={v}" for k, v in named.items())])
-            raise DraftcertError(f"{self.name}({given}): the parameters of {self.name} are ({', '.join(names)})")
-        given = dict(zip(names, values, strict=False)) | named
+        given = bind(self.name, [p.name for p in self.parameters], values, named)
         exact = {p.symbol: self._exact(p, given) for p in self.parameters}
         text = f"({', '.join(map(str, exact.values()))})" if exact else ""
-        return Rule(self.name + text, self.accepts.subs(exact), self.deployed_as, self.citation)
+        return Rule(self.name + text, cast("Boolean", self.accepts.xreplace(exact)), self.deployed_as, self.citation)
 
     def _exact(self, parameter: Parameter, given: dict[str, Any]) -> sympy.Rational:
-        if parameter.name not in given:
-            raise DraftcertError(f"{self.name} needs {parameter.name}: {parameter.meaning}")
-        try:
-            value = sympy.Rational(str(given[parameter.name]))
-        except (TypeError, ValueError) as error:
-            raise DraftcertError(
-                f"{self.name}: {parameter.name} = {given[parameter.name]!r} is not a number"
-            ) from error
+        value = _rational(given[parameter.name], f"{self.name}: {parameter.name}")
         if parameter.domain.contains(value) != sympy.true:
-            raise DraftcertError(f"{self.name}: {parameter.name} = {value} lies outside {parameter.domain}")
+            raise DraftcertError(
+                f"{self.name}: {parameter.name} = {given[parameter.name]} lies outside {sympy.pretty(parameter.domain)}"
+            )
         return value
 
     def _check(self, point: WorkedPoint) -> None:
         rule = self(*point.arguments)
-        row = [sympy.Rational(p) for p in point.probabilities]
+        row = _row(point.probabilities)
         if sum(row) != 1:
             raise DraftcertError(f"{rule}: worked point {point.probabilities} sums to {sum(row)}")
         count = rule.accepted_count(row, point.logit_ratio)
@@ -292,5 +366,9 @@ class RuleFamily:
                 f"{rule} accepts {sorted(order[:count])} at {point.probabilities}, not {point.accepted}"
             )
         value = exact_certificate(row, count, point.candidates)
-        if value != point.certificate and sympy.simplify(sympy.expand_log(value - point.certificate, force=True)) != 0:
-            raise DraftcertError(f"{rule}: C{point.probabilities} = {value}, not {point.certificate}")
+        if value != point.certificate:
+            difference = (
+                None if sympy.oo in (value, point.certificate) else _prime_logarithms(value - point.certificate)
+            )
+            if difference is None or any(difference.values()):
+                raise DraftcertError(f"{rule}: C{point.probabilities} = {value}, not {point.certificate}")

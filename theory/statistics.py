@@ -23,6 +23,7 @@ class Entropy(sympy.Function):
 
     nargs = 1
     is_real = True
+    is_number = False  # it depends on the row, though no free symbol says so
 
     def _latex(self, printer: object) -> str:
         floor = self.args[0]
