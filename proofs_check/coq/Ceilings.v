@@ -66,19 +66,28 @@ Proof.
   intros i Hi. apply Hf. intros ->. tauto.
 Qed.
 
+Lemma point_mass_zero i : i <> 0%nat -> point_mass i = 0.
+Proof. intros Hi. unfold point_mass. destruct (Nat.eq_dec i 0); tauto. Qed.
+
+Lemma seq_out k n : (1 <= k)%nat -> ~ In 0%nat (seq k n).
+Proof. intros Hk Hi. apply in_seq in Hi. lia. Qed.
+
+Lemma point_mass_prob V : (1 <= V)%nat -> prob V point_mass.
+Proof.
+  intros HV. destruct V as [|V]; [lia|]. split.
+  - intros i _. unfold point_mass. destruct (Nat.eq_dec i 0); lra.
+  - cbn [seq]. rewrite sum_cons, sum_point_mass_out; auto using seq_out, point_mass_zero.
+    unfold point_mass. simpl. lra.
+Qed.
+
 Theorem ceiling_attained V m :
   (1 <= m)%nat -> (m + 1 <= V)%nat -> certificate V (0%nat :: nil) m point_mass (ln (INR m + 1)).
 Proof.
-  intros Hm HV. destruct V as [|V]; [lia|].
-  assert (Hout : forall k n, (1 <= k)%nat -> ~ In 0%nat (seq k n)) by (intros k n Hk Hi; apply in_seq in Hi; lia).
-  assert (Hz : forall i, i <> 0%nat -> point_mass i = 0).
-  { intros i Hi. unfold point_mass. destruct (Nat.eq_dec i 0); tauto. }
+  intros Hm HV. pose proof (point_mass_prob V ltac:(lia)) as Hp.
+  assert (Hout : forall k n, (1 <= k)%nat -> ~ In 0%nat (seq k n)) by exact seq_out.
+  assert (Hz := point_mass_zero).
   assert (H0 : point_mass 0 = 1) by reflexivity.
-  assert (Hp : prob (S V) point_mass).
-  { split.
-    - intros i _. unfold point_mass. destruct (Nat.eq_dec i 0); lra.
-    - cbn [seq]. rewrite sum_cons, sum_point_mass_out; auto; lra. }
-  assert (Hd : disjoint_sets (S V) (0%nat :: nil) (seq 1 m)).
+  assert (Hd : disjoint_sets V (0%nat :: nil) (seq 1 m)).
   { repeat split; [repeat constructor; auto|apply seq_NoDup| | |].
     - intros a [<-|[]]. lia.
     - apply in_seq in H. lia.
@@ -93,7 +102,7 @@ Proof.
   rewrite <- (seq_length m 1) at 1. apply top_competitors; auto.
   - intros i j Hi Hj Hj0 _. rewrite (Hz j); [|intros ->; apply Hj0; now left].
     unfold point_mass. destruct (Nat.eq_dec i 0); lra.
-  - pose proof (closed_form (S V) (0%nat :: nil) (seq 1 m) (0%nat :: nil) (seq 1 m) point_mass) as H.
+  - pose proof (closed_form V (0%nat :: nil) (seq 1 m) (0%nat :: nil) (seq 1 m) point_mass) as H.
     cbn zeta in H. rewrite Hn, Hs in H.
     replace (ln (INR m + 1)) with
       (sum ((0%nat :: nil) ++ seq 1 m) (fun i => point_mass i * ln (point_mass i)) - 1 * ln (1 / (INR m + 1))).

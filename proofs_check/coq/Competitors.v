@@ -174,3 +174,18 @@ Qed.
 Theorem guarantee V A m p x q :
   certificate V A m p x -> prob V q -> KL_finite V p q -> KL V p q < x -> ~ rejects V A m q.
 Proof. intros [_ Hx] Hq Hf Hlt Hr. specialize (Hx q Hq Hr Hf). lra. Qed.
+
+(** The certificate depends on the target's values on the vocabulary only. *)
+Lemma prob_ext V p p' : prob V p -> (forall i, p' i = p i) -> prob V p'.
+Proof.
+  intros [h1 h2] H. split; [intros i Hi; rewrite H; auto|]. rewrite <- h2. apply sum_ext. auto.
+Qed.
+
+Lemma certificate_ext V A m p p' x : certificate V A m p x -> (forall i, p' i = p i) -> certificate V A m p' x.
+Proof.
+  intros [(q & h1 & h2 & h3 & h4) Hlow] H.
+  assert (HK : forall q, KL V p' q = KL V p q) by (intros r; apply sum_ext; intros i _; now rewrite H).
+  split.
+  - exists q. split; [assumption|]. split; [assumption|]. split; [intros i Hi; rewrite H; auto|now rewrite HK].
+  - intros r Hr Hrej Hf. rewrite HK. apply Hlow; auto. intros i Hi h. apply Hf; [assumption|now rewrite H].
+Qed.
