@@ -1,34 +1,37 @@
-(** * The axioms behind every main statement.
+(** * The axioms behind the main statements.
 
-    Expected: those of Coq's classical real numbers and no other, namely
-    [ClassicalDedekindReals.sig_forall_dec], [ClassicalDedekindReals.sig_not_dec],
-    [FunctionalExtensionality.functional_extensionality_dep] and [Classical_Prop.classic].
-    A file of its own because walking the whole library once per theorem takes longer
-    than checking the theorems. *)
+    All statements are put into one tuple: walking the library once per theorem
+    would take longer than checking the theorems.  Expected are the axioms of
+    Coq's classical real numbers and no other: [ClassicalDedekindReals.sig_forall_dec],
+    [ClassicalDedekindReals.sig_not_dec], [Classical_Prop.classic] and
+    [FunctionalExtensionality.functional_extensionality_dep]. *)
 
 From Draftcert Require Import Main.
 
-Print Assumptions guarantee.
-Print Assumptions T1_level_exists.
-Print Assumptions T1_projection.
-Print Assumptions T2_worst_competitors.
-Print Assumptions T2_among_competitors.
-Print Assumptions T3_level_is_mean.
-Print Assumptions T3_closed_form.
-Print Assumptions T4_ceiling.
-Print Assumptions T4_attained.
-Print Assumptions T5_strict_greedy.
-Print Assumptions M1_bounds.
-Print Assumptions M1_attained.
-Print Assumptions M1_supremum.
-Print Assumptions M6_lower_bound.
-Print Assumptions M6_sharp.
-Print Assumptions M7_lower_bound.
-Print Assumptions M7_sharp.
-Print Assumptions M3_lower_bounds.
-Print Assumptions T6_order.
-Print Assumptions T7_two_point.
-Print Assumptions B2_guarantee.
-Print Assumptions B2_tight.
-Print Assumptions phi_bounds.
-Print Assumptions phi_convexity.
+Definition every_statement :=
+  (guarantee,
+   T1_level_exists,
+   T1_projection,
+   T2_worst_competitors,
+   T2_among_competitors,
+   T3_level_is_mean,
+   T3_closed_form,
+   T4_ceiling,
+   T4_attained,
+   T5_strict_greedy,
+   M1_bounds,
+   M1_attained,
+   M1_supremum,
+   M6_lower_bound,
+   M6_sharp,
+   M7_lower_bound,
+   M7_sharp,
+   M3_lower_bounds,
+   T6_order,
+   T7_two_point,
+   B2_guarantee,
+   B2_tight,
+   phi_bounds,
+   phi_convexity).
+
+Print Assumptions every_statement.
