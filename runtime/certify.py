@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.statistics import LOGIT_RATIO, Entropy
-from .reference import UNIT, RowStats, as_rows, divergence, moments, project, refuse_rows, statistics
+from .reference import UNIT, RowStats, as_rows, divergence, project, refuse_rows, statistics
 from .threshold import LOG_TOP, AcceptedSet, Enclosure, accepted_set, floors, largest_rank
 
 

@@ -26,8 +26,8 @@ class RowStats:
     """What one pass over rows of logits yields; float64 and int64 tensors with the rows' leading shape.
 
     `max` and `argmax` (lowest id on ties), `logsumexp`, `entropy` in nats, and the `k` largest logits: `top_values`
-    `[..., k]` descending, `top_ids` `[..., k]` by lowest id on ties. The true logsumexp and entropy of the stored logits
-    lie within `logsumexp_error` and `entropy_error` of the values given.
+    `[..., k]` descending, `top_ids` `[..., k]` by lowest id on ties. The true logsumexp and entropy of the stored
+    logits lie within `logsumexp_error` and `entropy_error` of the values given.
     """
 
     max: Tensor
@@ -127,8 +127,8 @@ class Projection:
 def project(top_probability: Tensor, gaps: Tensor, accepted: Tensor, candidates: int) -> Projection:
     """Theorems T1 to T3 on rows whose `accepted + candidates` first tokens are in the window `gaps` `[rows, window]`.
 
-    With r = p/p_(1) - 1 = expm1(-gap), sum_A (r - x)_+ falls and sum_M (x - r)_+ grows in x: an accepted token belongs to
-    the pool iff the first is below the second at its own r, a competitor iff it is above. Both are cumulative sums.
+    With r = p/p_(1) - 1 = expm1(-gap), sum_A (r - x)_+ falls and sum_M (x - r)_+ grows in x: an accepted token belongs
+    to the pool iff the first is below the second at its own r, a competitor iff it is above. Both are cumulative sums.
     `accepted` is at least 1.
     """
     r = torch.expm1(-gaps)

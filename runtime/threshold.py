@@ -1,14 +1,15 @@
 """From a rule's predicate to logit gaps: a token is accepted iff `max z - z` is at most the rule's gap.
 
-A threshold tau on probabilities is the gap `ln(p_(1) / tau)`. In this form additive(0) accepts the ties of the maximum and
-nothing else, and multiplicative(alpha) compares with the constant -ln alpha, whatever the precision of the logits. Gaps
+A threshold tau on probabilities is the gap `ln(p_(1) / tau)`. In this form additive(0) accepts the ties of the maximum
+and nothing else, and multiplicative(alpha) compares with the constant -ln alpha, at any precision of the logits. Gaps
 are computed as enclosures (lower, upper): the lower one never accepts a token that the rule rejects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import sympy
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from ..theory import DraftcertError, Rule
 from ..theory.rule import Condition, RankCondition, RowCondition, ThresholdCondition, fold_conditions
-from ..theory.statistics import LOGIT_RATIO, TOP, Entropy
+from ..theory.statistics import TOP, Entropy
 
 
 class Enclosure(NamedTuple):
@@ -35,27 +36,27 @@ class Enclosure(NamedTuple):
         return Enclosure(lower, upper)
 
 
-Known = Mapping[sympy.Expr, Enclosure]
+Known = Mapping[sympy.Basic, Enclosure]
 """What is known of each row: an enclosure for `log(TOP)`, for `LOGIT_RATIO` and for each `Entropy(floor)`."""
 
 LOG_TOP = sympy.log(TOP)
 
 
-def gap(threshold: sympy.Expr) -> sympy.Expr:
+def gap(threshold: sympy.Basic) -> sympy.Basic:
     """`ln(p_(1) / threshold)`, written so that it is well conditioned; the accepted gaps are those up to it."""
     if isinstance(threshold, (sympy.Min, sympy.Max)):
         turned = sympy.Max if isinstance(threshold, sympy.Min) else sympy.Min
         return turned(*(gap(part) for part in threshold.args))
-    ratio = sympy.expand(threshold / TOP)
+    ratio = sympy.expand(sympy.sympify(threshold) / TOP)
     if not ratio.free_symbols and ratio.is_positive is False:
         return sympy.oo
     rest = ratio - 1
     if isinstance(ratio, sympy.Add) and not any(term.is_number for term in rest.as_ordered_terms()):
-        return -log1p(rest)
+        return sympy.Mul(-1, log1p(rest))
     return sympy.expand_log(-sympy.log(ratio), force=True)
 
 
-def enclose(expression: sympy.Expr, known: Known, like: Tensor) -> Enclosure:
+def enclose(expression: Any, known: Known, like: Tensor) -> Enclosure:
     """The value of an expression in the statistics of rows, by interval arithmetic; `like` has the rows' shape."""
     if expression in known:
         return known[expression]
@@ -82,7 +83,7 @@ def enclose(expression: sympy.Expr, known: Known, like: Tensor) -> Enclosure:
     raise DraftcertError(f"no enclosure is defined for {type(expression).__name__} in the threshold '{expression}'")
 
 
-def _constant(expression: sympy.Expr, like: Tensor) -> Enclosure:
+def _constant(expression: Any, like: Tensor) -> Enclosure:
     value = torch.full_like(like, float(expression.evalf(30)))
     exact = expression.is_infinite or (expression.is_Rational and sympy.Rational(float(expression)) == expression)
     return Enclosure(value, value) if exact else Enclosure.widened(value, value)
@@ -126,13 +127,14 @@ def largest_rank(rule: Rule) -> int:
     return max((rank_limit(c) for c in rule.conditions if isinstance(c, RankCondition)), default=0)
 
 
-def floors(rule: Rule) -> tuple[sympy.Expr, ...]:
+def floors(rule: Rule) -> tuple[sympy.Basic, ...]:
     """The floors f > 0 of the rule's entropies `-sum p ln(p + f)`: each is a further sum over the row."""
     return tuple(sorted({e.args[0] for e in rule.accepts.atoms(Entropy)} - {sympy.S.Zero}, key=sympy.default_sort_key))
 
 
-class AcceptedSet(NamedTuple):
-    """The first `count` tokens of the order are accepted; `least` is the log-probability of the threshold.
+@dataclass(frozen=True)
+class AcceptedSet:
+    """The first `count` tokens of the order are accepted, those up to `gap` below the maximum.
 
     `decided` is False where a token lies so near to the threshold that float64 cannot tell on which side.
     """

@@ -99,7 +99,8 @@ BACKENDS = (
         file="triton_formulas.py",
         printer=Triton({"fully_qualified_modules": False}),
         special=SINGLE,
-        head=f'"""{NOTICE}"""\n\nimport triton\nimport triton.language as tl\n\nfrom ..cuda.special import expm1, log1p\n',
+        head=f'"""{NOTICE}"""\n\nimport triton\nimport triton.language as tl\n\n'
+        "from ..cuda.special import expm1, log1p\n",
         tail="",
         signature='@triton.jit\ndef {name}({parameters}):\n    """{comment}"""',
         parameter="{name}",
@@ -119,7 +120,7 @@ def admitted() -> tuple[Formula, ...]:
     """
     ledgers = {kind: json.loads(path.read_text()) if path.exists() else {} for kind, path in LEDGERS.items()}
     refused = [
-        f"{formula.name} is not {kind}: {LEDGERS[kind].name} of {LEDGERS[kind].parent.name} has no {formula.sha256[:12]}"
+        f"{formula.name} is not {kind}: {LEDGERS[kind].parent.name}/ledger.json has no {formula.sha256[:12]}"
         for formula in FORMULAS.values()
         for kind, ledger in ledgers.items()
         if formula.sha256 not in ledger

@@ -8,7 +8,7 @@ def bennett(x: Tensor) -> Tensor:
     """h(x) = (1 + x) ln(1 + x) - x on x >= -1, polynomial of 10 terms near 0."""
     t0 = x + 2.0
     t1 = x/t0
-    t2 = torch.pow(x, 2.0)/torch.pow(t0, 2.0)
+    t2 = (x*x)/(t0*t0)
     return torch.where(torch.le(torch.abs(x), 1.0/4.0), 2.0*t2*(t1*(t1 + 1.0)*(t2*(t2*(t2*(t2*(t2*(t2*(t2*(t2*((1.0/21.0)*t2 + 1.0/19.0) + 1.0/17.0) + 1.0/15.0) + 1.0/13.0) + 1.0/11.0) + 1.0/9.0) + 1.0/7.0) + 1.0/5.0) + 1.0/3.0) + 1.0)/(1.0 - t1), torch.where(torch.le(x, -1.0), 1.0, -x + (x + 1.0)*torch.log1p(x)))
 
 

@@ -12,7 +12,7 @@ def bennett(x):
     t0 = x + 2.0
     t1 = x/t0
     t2 = (x*x)/(t0*t0)
-    return tl.where((tl.abs(x) <= 0.25), 2.0*t2*(t1*(t1 + 1.0)*(t2*(t2*((0.1111111111111111)*t2 + 0.14285714285714285) + 0.2) + 0.3333333333333333) + 1.0)/(1.0 - t1), tl.where((x <= -1.0), 1.0, -x + (x + 1.0)*log1p(x)))
+    return tl.where((tl.abs(x) <= 1.0/4.0), 2.0*t2*(t1*(t1 + 1.0)*(t2*(t2*((1.0/9.0)*t2 + 1.0/7.0) + 1.0/5.0) + 1.0/3.0) + 1.0)/(1.0 - t1), tl.where((x <= -1.0), 1.0, -x + (x + 1.0)*log1p(x)))
 
 
 @triton.jit
@@ -20,7 +20,7 @@ def phi(x):
     """phi(x) = ((1+x) ln(1+x) + (1-x) ln(1-x)) / 2: the divergence of a pair from its mean, per unit of mass.
 
     Formula 1812e8081e621391a1f792af66665d518e4c7c4d2808186f8a4b2c57d756441f."""
-    return (0.5)*bennett(-x) + (0.5)*bennett(x)
+    return (1.0/2.0)*bennett(-x) + (1.0/2.0)*bennett(x)
 
 
 @triton.jit
@@ -54,7 +54,7 @@ def strict_greedy(s, g):
 
     Formula 52e50e208c96a96a84756b7e392ff7ab0a9a878d95fa20b12946524b0ea61259."""
     t0 = g/s
-    return (0.5)*s*(bennett(-t0) + bennett(t0))
+    return (1.0/2.0)*s*(bennett(-t0) + bennett(t0))
 
 
 @triton.jit
