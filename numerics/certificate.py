@@ -1,0 +1,194 @@
+"""`certificate`: the exact certificate of a target distribution, to any number of digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import mpmath
+from flint import arb, fmpq
+
+from ..theory import FORMULAS, DraftcertError, Rule, parse_rule
+from ..theory.pool import select_pool
+from .balls import bit_size, bounds, formula_function, precision, sum_balls, to_fraction, to_mpf
+from .decide import accepted_count
+from .row import ExactRow, read_number, read_row
+
+MAX_DIGITS = 100_000
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`C(p) = inf KL(target || draft)` over the drafts that a rule can reject, as a proven enclosure.
+
+    The certificate lies between `lower` and `upper`; `digits` digits are certain and `str` prints them, correctly
+    rounded. It is infinite when fewer than `candidates` tokens are rejected: then every draft is accepted.
+    """
+
+    rule: Rule
+    candidates: int
+    digits: int
+    ball: arb = field(repr=False)
+    """The enclosure as a python-flint ball."""
+    level: Fraction | None
+    """The level c that the worst draft gives all moved tokens; None when the certificate is infinite."""
+    accepted: tuple[int, ...] = field(repr=False)
+    """The accepted tokens, most likely first."""
+    competitors: tuple[int, ...]
+    """The `candidates` most likely rejected tokens: the cheapest to draft wrongly."""
+    pool: tuple[int, ...] = field(repr=False)
+    """The tokens the worst draft moves to the level, accepted ones first; empty when the target is rejected as it is."""
+    row: ExactRow = field(repr=False)
+
+    @property
+    def value(self) -> mpmath.mpf:
+        """The certificate in nats: midpoint of the enclosure."""
+        return to_mpf(self.ball)
+
+    @property
+    def radius(self) -> mpmath.mpf:
+        """Half the width of the enclosure; 0 where the value is exact (0 or infinity)."""
+        return to_mpf(self.ball.rad()) if self.ball.is_finite() else mpmath.mpf(0)
+
+    @property
+    def lower(self) -> mpmath.mpf:
+        """A proven lower bound."""
+        return bounds(self.ball)[0]
+
+    @property
+    def upper(self) -> mpmath.mpf:
+        """A proven upper bound."""
+        return bounds(self.ball)[1]
+
+    @cached_property
+    def witness(self) -> tuple[Fraction, ...] | None:
+        """The worst draft: the rejected distribution of least divergence, exact. None when nothing can be rejected.
+
+        It is the limit of rejected drafts and rejected itself, since ties of the drafter are resolved against us.
+        """
+        if self.level is None:
+            return None
+        moved = set(self.pool)
+        return tuple(self.level if x in moved else self.row.probability(x) for x in range(len(self.row)))
+
+    def __float__(self) -> float:
+        """The nearest float."""
+        return float(self.value)
+
+    def __str__(self) -> str:
+        """The value, correctly rounded to `digits` digits."""
+        return _rounded(self.value, self.digits)
+
+
+def certificate(
+    probabilities: Any,
+    rule: Rule | str,
+    candidates: int = 1,
+    digits: int = 50,
+    *,
+    logits: Any = None,
+    logit_ratio: Any = None,
+    normalize: bool = False,
+) -> Certificate:
+    """The least KL(target || draft) at which a draft can be rejected, in nats, to `digits` correct digits.
+
+    Every draft with a smaller divergence has an accepted token among its `candidates` most likely tokens, whatever its
+    ties; for every larger bound some draft has none. Theorems T1 to T3 of `draftcert.theory`.
+
+    Args:
+        probabilities: V target probabilities: floats, fractions, decimal text, numpy, torch; see `read_row` for how
+            sums that miss 1 are treated. Zeros are allowed. On tied probabilities the lowest token id ranks first.
+        rule: a rule or its text, such as `"strict_greedy"` or `"top_m(10) & additive(0.6)"`.
+        candidates: how many of its most likely tokens the drafter proposes (a tree node's children), 1 to V - 1.
+        digits: number of correct digits wanted, relative to the value; precision grows until they are proven.
+        logits: V raw target logits, for rules that compare logits; only the two largest are used.
+        logit_ratio: z_(2)/z_(1) itself, instead of `logits`.
+        normalize: divide `probabilities` by their sum.
+
+    Returns:
+        The enclosure; exactly 0 where the target itself is rejected (a tie, no accepted token), infinite where fewer
+        than `candidates` tokens are rejected.
+
+    Raises:
+        DraftcertError: input that is no distribution, candidates out of range, or missing logits.
+
+    >>> print(certificate("0.5 0.45 0.05".split(), "strict_greedy", candidates=2, digits=30))
+    0.213683853484985904194259486606
+
+    Source: Sharma 2026, arXiv 2606.30265 (strict greedy); `draftcert.theory` for any rule and number of candidates.
+    """
+    rule = parse_rule(rule)
+    row = read_row(probabilities, normalize=normalize)
+    check_candidates(candidates, len(row))
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MAX_DIGITS:
+        raise DraftcertError(f"digits = {digits!r}: give a whole number from 1 to {MAX_DIGITS}")
+    ratio = _logit_ratio(logits, logit_ratio, len(row)) if rule.needs_logits else None
+    return certificate_of_row(row, rule, candidates, digits, ratio)
+
+
+def check_candidates(candidates: int, tokens: int) -> None:
+    """Refuse a number of candidates a drafter cannot propose."""
+    if isinstance(candidates, bool) or not isinstance(candidates, int) or not 1 <= candidates <= tokens - 1:
+        raise DraftcertError(
+            f"candidates = {candidates!r}: with {tokens} tokens it is a whole number from 1 to {tokens - 1}"
+        )
+
+
+def certificate_of_row(
+    row: ExactRow, rule: Rule, candidates: int, digits: int, logit_ratio: Fraction | None = None
+) -> Certificate:
+    """`certificate` on a row that is already read."""
+    count = accepted_count(rule, row, logit_ratio)
+    accepted, competitors = row.order[:count], row.order[count : count + candidates]
+    if len(competitors) < candidates:
+        return Certificate(rule, candidates, digits, arb("inf"), None, accepted, competitors, (), row)
+    if not accepted:
+        return Certificate(
+            rule, candidates, digits, arb(0), row.probability(competitors[-1]), accepted, competitors, (), row
+        )
+    weights = [fmpq(weight) for weight in row.ranked[: count + candidates]]
+    selected = select_pool(weights[:count], weights[count:])
+    pooled = (*accepted[: selected.accepted], *competitors[candidates - selected.competitors :])
+    ball = pooled_value([row.weights[x] for x in pooled], selected.level, row.total, digits)
+    level = to_fraction(selected.level) / row.total
+    return Certificate(rule, candidates, digits, ball, level, accepted, competitors, pooled, row)
+
+
+def pooled_value(weights: list[int], level: fmpq, total: int, digits: int) -> arb:
+    """T3: the sum of the certificate formula over a pool, until `digits` digits are proven; weights in descending order.
+
+    The sum is of second order in the deviations from the level, so it cancels twice the bits by which the largest
+    deviation is small: that is how the precision is chosen, and the enclosure has the last word.
+    """
+    if not weights:
+        return arb(0)
+    summand = formula_function(FORMULAS["certificate"])
+    lost = -2 * min(0, max(bit_size(1 - w / level) for w in (fmpq(weights[0]), fmpq(weights[-1])))) + 2
+    bits = int(digits * 3.33) + lost + 2 * len(weights).bit_length() + 32
+    while True:
+        with precision(bits):
+            c = arb(level)
+            ball = sum_balls(summand(arb(w), c) for w in weights if w) / total
+        if len({_rounded(end, digits) for end in bounds(ball)}) == 1:
+            return ball
+        bits += bits // 2
+
+
+def _rounded(value: mpmath.mpf, digits: int) -> str:
+    with mpmath.workdps(digits + 5):
+        return mpmath.nstr(value, digits, strip_zeros=False) if mpmath.isfinite(value) and value else mpmath.nstr(value)
+
+
+def _logit_ratio(logits: Any, ratio: Any, tokens: int) -> Fraction | None:
+    if ratio is not None:
+        return read_number(ratio, "logit_ratio")
+    if logits is None:
+        return None
+    exact = sorted((read_number(z, f"logit {x}") for x, z in enumerate(logits)), reverse=True)
+    if len(exact) != tokens:
+        raise DraftcertError(f"{len(exact)} logits are given for {tokens} probabilities")
+    if exact[0] == 0:
+        raise DraftcertError("the largest logit is 0: the ratio z_(2)/z_(1) this rule compares does not exist")
+    return exact[1] / exact[0]

@@ -1,0 +1,151 @@
+"""`ExactRow`: a target distribution as integer weights over their sum, read from any input without rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..theory import DraftcertError
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class ExactRow:
+    """Probabilities `weights[x] / total`, exact; `order` lists the tokens most likely first, ties by lowest id."""
+
+    weights: tuple[int, ...]
+    total: int
+    order: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def ranked(self) -> tuple[int, ...]:
+        """The weights in descending order."""
+        return tuple(map(self.weights.__getitem__, self.order))
+
+    def probability(self, token: int) -> Fraction:
+        """The exact probability of a token."""
+        return Fraction(self.weights[token], self.total)
+
+
+def read_row(probabilities: Any, *, normalize: bool = False) -> ExactRow:
+    """Read a distribution exactly.
+
+    Floats (Python, numpy, torch) mean the binary fraction they store, text means the decimal or fraction written
+    ('0.1', '1/10', '1e-300'), ints, `Fraction`, `Decimal` and sympy rationals mean themselves. Exact input must sum to
+    exactly 1. Input with floats may miss 1 by `max(V, 16)` times the machine epsilon of its type (at most 1/4), the
+    rounding of a softmax over V tokens, and is divided by its exact sum. `normalize` divides by any positive sum.
+
+    Raises:
+        DraftcertError: no token, more than one axis, a negative, infinite, NaN or unreadable entry (with its index),
+            or a wrong sum.
+
+    >>> read_row(["1/2", 0.25, "0.25"]).weights
+    (2, 1, 1)
+    """
+    if hasattr(probabilities, "detach"):
+        values, epsilon = _from_torch(probabilities)
+    elif isinstance(probabilities, np.ndarray):
+        values, epsilon = (
+            probabilities,
+            float(np.finfo(probabilities.dtype).eps) if probabilities.dtype.kind == "f" else 0,
+        )
+    elif isinstance(probabilities, (str, bytes)) or not isinstance(probabilities, Iterable):
+        raise DraftcertError(f"{probabilities!r} is not a sequence of probabilities")
+    else:
+        values = list(probabilities)
+        epsilon = max((_epsilon(value) for value in values), default=0.0)
+        if values and set(map(type, values)) == {float}:
+            values = np.array(values)
+    shape = np.shape(values) if isinstance(values, np.ndarray) else (len(values),)
+    if len(shape) != 1:
+        raise DraftcertError(f"one target distribution has one axis; got an array of shape {shape}")
+    if shape[0] == 0:
+        raise DraftcertError("the target distribution is empty: it needs at least one token")
+    fast = isinstance(values, np.ndarray) and values.dtype in (np.float16, np.float32, np.float64)
+    weights, unit = _integers_of_floats(values) if fast else _integers(values)
+    total = sum(weights)
+    _check_sum(total, unit, len(weights), epsilon, normalize)
+    shared = math.gcd(*weights)
+    weights = [weight // shared for weight in weights] if shared > 1 else weights
+    order = sorted(range(len(weights)), key=weights.__getitem__, reverse=True)  # stable: ties keep the lowest id first
+    return ExactRow(tuple(weights), total // shared, tuple(order))
+
+
+def read_number(value: Any, what: str) -> Fraction:
+    """One number, exact; `what` names it in the error."""
+    try:
+        if isinstance(value, (str, int, Fraction, Decimal)):
+            return Fraction(value)
+        if hasattr(value, "as_integer_ratio"):
+            return Fraction(*value.as_integer_ratio())
+        return Fraction(int(value.p), int(value.q))  # sympy and python-flint rationals
+    except (ValueError, OverflowError, AttributeError, TypeError, ZeroDivisionError) as error:
+        raise DraftcertError(f"{what} is {value!r}, which is not a finite number") from error
+
+
+def _from_torch(tensor: Any) -> tuple[np.ndarray, float]:
+    import torch  # present, since a tensor was given
+
+    tensor = tensor.detach().cpu()
+    if not tensor.is_floating_point():
+        return tensor.numpy(), 0.0
+    return tensor.double().numpy(), float(torch.finfo(tensor.dtype).eps)  # float64 holds every bfloat16 exactly
+
+
+def _epsilon(value: Any) -> float:
+    if isinstance(value, np.floating):
+        return float(np.finfo(value.dtype).eps)
+    return EPSILON if isinstance(value, float) else 0.0
+
+
+def _integers_of_floats(array: np.ndarray) -> tuple[list[int], int]:
+    """Mantissas shifted to the common exponent: `array[x] = weights[x] / unit`."""
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all() or (array < 0).any():
+        bad = int(np.flatnonzero(~np.isfinite(array) | (array < 0))[0])
+        raise DraftcertError(f"probability {bad} is {array[bad]}; probabilities are finite and not negative")
+    fractions, exponents = np.frexp(array)
+    mantissas = np.ldexp(fractions, 53).astype(np.int64).tolist()
+    lowest = int(exponents[array > 0].min(initial=1))
+    weights = [m << (e - lowest) if m else 0 for m, e in zip(mantissas, exponents.tolist(), strict=True)]
+    shift = 53 - lowest
+    return (weights, 1 << shift) if shift >= 0 else ([weight << -shift for weight in weights], 1)
+
+
+def _integers(values: Sequence[Any] | np.ndarray) -> tuple[list[int], int]:
+    exact = [read_number(value, f"probability {token}") for token, value in enumerate(values)]
+    for token, value in enumerate(exact):
+        if value < 0:
+            raise DraftcertError(f"probability {token} is {values[token]}; probabilities are finite and not negative")
+    unit = math.lcm(*{value.denominator for value in exact})
+    return [value.numerator * (unit // value.denominator) for value in exact], unit
+
+
+def _check_sum(total: int, unit: int, tokens: int, epsilon: float, normalize: bool) -> None:
+    missing = abs(Fraction(total, unit) - 1)
+    if total > 0 and (normalize or missing <= min(Fraction(max(tokens, 16)) * Fraction(epsilon), Fraction(1, 4))):
+        return
+    advice = "normalize=True divides by the sum" if total > 0 else "at least one must be positive"
+    raise DraftcertError(f"the probabilities sum to {_readable(Fraction(total, unit))}, not 1; {advice}")
+
+
+def _readable(value: Fraction) -> str:
+    """The fraction itself when short, and else enough digits to see how far from 1 it is."""
+    if value.denominator < 10**9:
+        return str(value)
+    return (
+        f"1 {'+' if value > 1 else '-'} {float(abs(value - 1)):.3g}"
+        if abs(value - 1) < 1e-6
+        else f"{float(value):.12g}"
+    )
