@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any, cast
 
 import sympy
-from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
 from .errors import DraftcertError
@@ -80,10 +79,10 @@ def _condition(relation: Boolean) -> Condition:
     """Read one relation as a cut of the order, or say why it is not one."""
     if relation in (sympy.true, sympy.false):
         return RowCondition(relation)
-    if not isinstance(relation, Relational):
-        raise DraftcertError(f"'{relation}' is not a comparison: a rule is built from >=, >, <=, &, |")
-    gts, lts = relation.gts, relation.lts  # type: ignore[attr-defined]
-    strict = isinstance(relation, (sympy.StrictGreaterThan, sympy.StrictLessThan))
+    if not isinstance(relation, (sympy.Ge, sympy.Gt, sympy.Le, sympy.Lt)):
+        raise DraftcertError(f"'{relation}' is not an order comparison: a rule is built from >=, >, <=, <, &, |")
+    gts, lts = relation.gts, relation.lts
+    strict = isinstance(relation, (sympy.Gt, sympy.Lt))
     token = relation.free_symbols & {PROBABILITY, RANK}
     if gts == PROBABILITY and not lts.free_symbols & {PROBABILITY, RANK}:
         return ThresholdCondition(lts, strict)
@@ -249,7 +248,7 @@ def _exact_count(accepts: Boolean, row: list[sympy.Rational], logit_ratio: sympy
     return fold_conditions(accepts, count, min, max)
 
 
-def compare(number: sympy.Rational, threshold: sympy.Expr) -> int:
+def compare(number: sympy.Expr, threshold: sympy.Expr) -> int:
     """Sign of `number - threshold`, exactly, for thresholds built from rationals and `rational * exp(-entropy)`.
 
     `exp(-H)` of an exact row is a product of rational powers, so the logarithm of the threshold is a rational
@@ -293,7 +292,7 @@ def _prime_logarithms(expression: sympy.Expr) -> dict[int, sympy.Rational] | Non
     return total
 
 
-def exact_certificate(row: Sequence[sympy.Rational], accepted_count: int, candidates: int) -> sympy.Expr:
+def exact_certificate(row: Sequence[sympy.Expr], accepted_count: int, candidates: int) -> sympy.Expr:
     """Theorems T1 to T3 on an exact row, as a sympy expression in nats: infinite below `candidates` rejected tokens."""
     ordered = sorted(row, reverse=True)
     accepted, competitors = ordered[:accepted_count], ordered[accepted_count : accepted_count + candidates]

@@ -1,0 +1,118 @@
+"""Reading rules, presets included."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from draftcert.theory import RULES, DraftcertError, Rule, parse_rule
+from draftcert.theory.presets import PRESETS
+from draftcert.theory.rule import RankCondition, ThresholdCondition
+
+atoms = st.sampled_from(
+    ["strict_greedy", "additive(3/10)", "top_m(2)", "absolute(1/2)", "multiplicative(1/10)", "typical(9/100, 3/10)"]
+)
+expressions = st.recursive(
+    atoms, lambda inner: st.tuples(inner, st.sampled_from("&|"), inner).map(lambda t: f"({t[0]}) {t[1]} ({t[2]})")
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(expressions, st.lists(st.integers(0, 9), min_size=2, max_size=4).filter(any))
+def test_round_trip(text: str, weights: list[int]):
+    rule = parse_rule(text)
+    again = parse_rule(str(rule))
+    row = [f"{w}/{sum(weights)}" for w in weights]
+    assert again == rule
+    assert again.accepts == rule.accepts
+    assert again.accepted_count(row) == rule.accepted_count(row)
+
+
+def test_precedence():
+    assert str(parse_rule("top_m(1) | top_m(3) & additive(0.1)")) == "top_m(1) | top_m(3) & additive(1/10)"
+    assert str(parse_rule("(top_m(1) | top_m(3)) & additive(0.1)")) == "(top_m(1) | top_m(3)) & additive(1/10)"
+    row = ["2/5", "3/10", "3/10"]
+    assert parse_rule("top_m(1) | top_m(3) & additive(0.1)").accepted_count(row) == 3
+    assert parse_rule("top_m(3) | top_m(1) & additive(0)").accepted_count(row) == 3
+    assert parse_rule("(top_m(3) | top_m(1)) & additive(0)").accepted_count(row) == 1
+
+
+def test_numbers_stay_exact():
+    third, scientific = parse_rule("additive(1/3)"), parse_rule("typical_floor(.09, 3e-1, 1e-5)")
+    assert str(third) == "additive(1/3)"
+    assert str(scientific) == "typical_floor(9/100, 3/10, 1/100000)"
+    assert parse_rule("additive(t=0.3)") == parse_rule("additive(3/10)")
+
+
+def test_a_rule_passes_through():
+    rule = RULES["additive"](0)
+    assert parse_rule(rule) is rule
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fuzzy(0.1)", "divergence between target and draft"),
+        ("fuzzy_speculative_decoding(0.1)", "divergence between target and draft"),
+        ("rejection_sampling", "probability min"),
+        ("ensemble(0.5)", "mixture of target and draft"),
+        ("nothing(1)", "no rule is called 'nothing'; there are absolute"),
+        ("top_m()", r"give exactly the parameters of top_m\(k\)"),
+        ("top_m(1, 2)", r"give exactly the parameters of top_m\(k\)"),
+        ("top_m", r"give exactly the parameters of top_m\(k\)"),
+        ("top_m(m=1)", r"give exactly the parameters of top_m\(k\)"),
+        ("medusa_typical(0.09)", r"parameters of medusa_typical\(posterior_threshold, posterior_alpha\)"),
+        ("additive(t=0.1, t=0.2)", "given twice|repeated"),
+        ("top_m(0)", "lies outside"),
+        ("top_m(1", "cannot read"),
+        ("", "cannot read"),
+        ("1", "as a rule"),
+        ("top_m(1) + additive(0)", "as a rule"),
+        ("not top_m(1)", "as a rule"),
+        ("additive('0.1')", "is not a number"),
+        ("additive(*[1])", "is not a number"),
+        ("additive(__import__('os'))", "is not a number"),
+        ("additive(1/0)", "is not a number"),
+        ("additive(nan)", "is not a number"),
+    ],
+)
+def test_refused(text: str, message: str):
+    with pytest.raises(DraftcertError, match=message):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))
+def test_preset(preset):
+    rule = preset(*preset.example)
+    assert isinstance(rule, Rule)
+    assert parse_rule(str(rule)) == rule
+    assert parse_rule(f"{preset.name}({', '.join(preset.example)})") == rule
+    assert rule.deployed_as == preset.deployed_as
+    assert rule.citation.startswith(preset.citation)
+    assert preset.differs
+    assert preset.citation
+    assert preset.name not in RULES
+
+
+def test_presets_as_deployed():
+    relaxed = parse_rule("tensorrt_llm_relaxed(10, 0.6)")
+    assert str(relaxed) == "top_m(10) & additive(3/5)"
+    assert parse_rule("tensorrt_llm_relaxed(relaxed_delta=0.6, relaxed_topk=10)") == relaxed
+    assert {type(c): getattr(c, "strict", None) for c in relaxed.conditions} == {
+        ThresholdCondition: False,
+        RankCondition: None,
+    }
+    medusa = parse_rule("medusa_typical(0.09, 0.3)")
+    assert str(medusa) == "typical_floor(9/100, 3/10, 1/100000)"
+    assert medusa == parse_rule("vllm_typical(0.09, 0.3)")
+    assert [c.strict for c in medusa.conditions if isinstance(c, ThresholdCondition)] == [True]
+    assert str(parse_rule("sglang_threshold_single(0.9)")) == "absolute(9/10)"
+    assert str(parse_rule("vllm_relaxed_thinking(3, 0.5)")) == "top_m(3) & multiplicative(1/2)"
+    for greedy in ("hf_greedy", "vllm_greedy", "sglang_greedy"):
+        assert str(parse_rule(greedy)) == "strict_greedy"
+
+
+def test_relaxed_acceptance_with_delta_zero_is_not_strict_greedy():
+    """What the deployed kernel does outside thinking: a tied maximum among the top k is accepted."""
+    row = ["2/5", "2/5", "1/5"]
+    assert parse_rule("tensorrt_llm_relaxed(10, 0)").accepted_count(row) == 2
+    assert parse_rule("strict_greedy").accepted_count(row) == 1
