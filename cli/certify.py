@@ -44,13 +44,26 @@ def certify(
 
     found = certificate(_read(probs, file), rule, candidates, digits, normalize=normalize, logit_ratio=logit_ratio)
     if as_json:
-        print_json(found.as_dict())
+        print_json(
+            {
+                "rule": str(found.rule),
+                "candidates": found.candidates,
+                # Digits beyond a double's would be lost as JSON numbers.
+                "certificate": str(found),
+                "radius": str(found.radius),
+                "digits": found.digits,
+                "level": None if found.level is None else str(found.level),
+                "accepted": found.accepted,
+                "competitors": found.competitors,
+                "pool": found.pool,
+            }
+        )
         return
-    out.print(f"certificate  {found.format(digits)} nats")
+    out.print(f"certificate  {found} nats")
     out.print(f"rule         {found.rule}, {candidates} candidate{'s' if candidates > 1 else ''}")
     out.print(f"accepted     {_some(found.accepted)}")
     out.print(f"competitors  {_some(found.competitors)}")
-    out.print(f"pooled       {_some(found.pool)} at level {found.level}")
+    out.print(f"pooled       {_some(found.pool)}" + (f" at level {found.level}" if found.pool else ""))
 
 
 def _some(ids: tuple[int, ...], most: int = 12) -> str:
