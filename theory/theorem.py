@@ -1,0 +1,428 @@
+"""`Theorem`: a result as data. Every claim in it has a meaning of its own, which a checker decides without the prose.
+
+The claims speak about rows: a target `p` over finitely many tokens, split into classes (`TokenClass`) that are
+accepted, competitors or otherwise rejected. A draft `q` is REJECTED by a row when some `t` has `q <= t` on all accepted
+tokens and `q >= t` on all competitors; the certificate `C` of the row is the infimum of `KL(p||q)` over such `q`.
+
+Evidence (`by`, `lower`, `upper`, ...) says how a claim can be seen to hold. It is never believed: a claim without
+sufficient evidence is not proved, and wrong evidence cannot make a false claim pass.
+
+Sums over a class whose size is not known are compared term by term (`SumProof`). Terms are written in the class's own
+probability and in `DRAFT`, `THRESHOLD`; they are compared where `p, q > 0`. That covers zeros too, since `p ln(p/q)` is
+a closed convex function, with `0 ln 0 = 0` and `+oo` at `q = 0 < p`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import sympy
+
+from .errors import DraftcertError
+from .formula import Formula
+
+DRAFT = sympy.Symbol("q_x", positive=True)
+"""The draft's probability of a token, in terms of sums."""
+
+THRESHOLD = sympy.Symbol("t_q", positive=True)
+"""A number that separates the draft: `q <= t` on accepted tokens, `q >= t` on competitors."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A variable between two bounds, which may use the variables before it (and Max, Min of several bounds)."""
+
+    symbol: sympy.Symbol
+    lower: sympy.Expr
+    upper: sympy.Expr
+    open_below: bool = False
+    open_above: bool = False
+    integer: bool = False
+
+
+Domain = tuple[Range, ...]
+
+
+# ---- evidence of an inequality ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Evident:
+    """The difference of the sides equals `form`, whose sign can be read off: sums and products of signed parts."""
+
+    form: sympy.Expr | None = None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The difference, as a function of `symbol`, is `start` at one end of its range and grows from there.
+
+    `symbol` is the last variable of the domain (or enters no other variable's bounds). With `from_above`, it starts at
+    the upper bound and the slope is negative. Nested twice it is convexity at a touching point.
+    """
+
+    symbol: sympy.Symbol
+    start: Evidence
+    slope: Evidence
+    from_above: bool = False
+
+
+@dataclass(frozen=True)
+class Subdivision:
+    """Ball arithmetic on a subdivision of the domain, which must be bounded, with a difference that stays positive."""
+
+    pieces: int = 4096
+
+
+Evidence = Evident | Growth | Subdivision
+
+
+# ---- claims about expressions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Equal:
+    """`left = right` on the domain, its closed ends included."""
+
+    left: sympy.Expr
+    right: sympy.Expr
+    domain: Domain
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """`left >= right` on the domain (`>` when strict, inside it)."""
+
+    left: sympy.Expr
+    right: sympy.Expr
+    domain: Domain
+    by: Evidence = Evident()
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`expression -> value` as `symbol` goes to an end of its range, the other variables fixed."""
+
+    expression: sympy.Expr
+    symbol: sympy.Symbol
+    at_upper: bool
+    value: sympy.Expr
+    domain: Domain
+
+
+# ---- claims about rows -----------------------------------------------------------------------------------------
+
+
+class Role(Enum):
+    """What a token is to the rejected draft."""
+
+    ACCEPTED = "accepted"
+    COMPETITOR = "competitor"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True)
+class TokenClass:
+    """Tokens of a row: how many (`None`: any finite number), their role, and the range of each one's probability.
+
+    `probability` is the symbol of `ranges`, or an expression in the parameters when there is nothing left to range.
+    """
+
+    name: str
+    role: Role
+    count: sympy.Expr | None
+    probability: sympy.Expr
+    ranges: Domain = ()
+
+
+@dataclass(frozen=True)
+class SumFact:
+    """A hypothesis on a row: the terms, summed over all tokens, are `total` (with `at_least`: at least `total`)."""
+
+    terms: Mapping[str, sympy.Expr]
+    total: sympy.Expr = sympy.S.Zero
+    at_least: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All rows made of these classes, for all parameters in their domain, with mass one and the given facts."""
+
+    parameters: Domain
+    classes: tuple[TokenClass, ...]
+    facts: tuple[SumFact, ...] = ()
+
+
+@dataclass(frozen=True)
+class SumProof:
+    """Why a sum over a row is at least a total: the term of each class minus
+
+        mass * p + draft_mass * q + sum_j facts[j] * (term of fact j) + constants[class]
+
+    is nonnegative by `slack[class]`, and what these add up to (the sums being known) minus the total by `rest`.
+    """
+
+    mass: sympy.Expr = sympy.S.Zero
+    draft_mass: sympy.Expr = sympy.S.Zero
+    facts: tuple[sympy.Expr, ...] = ()
+    constants: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    slack: Mapping[str, Evidence] = field(default_factory=dict)
+    rest: Evidence = Evident()
+
+
+@dataclass(frozen=True)
+class SumEqual:
+    """`sum of left = right` for every row, where `left` gives the term of each class."""
+
+    rows: Rows
+    left: Mapping[str, sympy.Expr]
+    right: sympy.Expr
+    by: SumProof
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A rejected draft for every row: its probability per class, and how its mass and its divergence are seen."""
+
+    draft: Mapping[str, sympy.Expr]
+    threshold: sympy.Expr
+    mass: SumProof
+    divergence: SumProof
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a bound is about: `total` plus the sum of `terms` over the row."""
+
+    total: sympy.Expr = sympy.S.Zero
+    terms: Mapping[str, sympy.Expr] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FamilyTokens:
+    """Equal tokens of a family: the class they belong to, their probability, their number, whether they are pooled."""
+
+    of: str
+    probability: sympy.Expr
+    count: sympy.Expr
+    pooled: bool
+
+
+@dataclass(frozen=True)
+class Family:
+    """Explicit rows that show a bound to be sharp.
+
+    `at` gives the parameters of the rows in terms of the variables of `domain`. With `limit`, the bound is reached only
+    in the limit: a continuous variable goes to its lower bound, an integer to infinity.
+    """
+
+    domain: Domain
+    at: Mapping[sympy.Symbol, sympy.Expr]
+    tokens: tuple[FamilyTokens, ...]
+    limit: sympy.Symbol | None = None
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """`C >= value` on every row."""
+
+    rows: Rows
+    value: Value
+    by: SumProof
+
+
+@dataclass(frozen=True)
+class UpperBound:
+    """`C <= value` on every row."""
+
+    rows: Rows
+    value: Value
+    by: Witness
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`C = value` on every row; `example` is one such row or more, so that there are any."""
+
+    rows: Rows
+    value: Value
+    lower: SumProof
+    upper: Witness
+    example: Family
+
+
+@dataclass(frozen=True)
+class Infimum:
+    """`inf C = value` over the rows with given parameters: a bound, and a family that attains or approaches it."""
+
+    rows: Rows
+    value: sympy.Expr
+    lower: SumProof
+    family: Family
+
+
+@dataclass(frozen=True)
+class Supremum:
+    """`sup C = value` over the rows with given parameters: a bound, and a family that attains or approaches it."""
+
+    rows: Rows
+    value: sympy.Expr
+    upper: Witness
+    family: Family
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A solved case of the convex program for a small index set: the least `KL(p||q)` over rejected `q`.
+
+    `accepted`, `competitors`, `others` are probabilities in the variables of `domain`, with mass one. `draft` is the
+    minimiser in the same order, `multipliers[i][a]` belongs to the constraint `q_i >= q_a` of competitor i and accepted
+    token a, `mass_multiplier` to the constraint that the draft's mass is one.
+    """
+
+    domain: Domain
+    accepted: tuple[sympy.Expr, ...]
+    competitors: tuple[sympy.Expr, ...]
+    others: tuple[sympy.Expr, ...]
+    draft: tuple[sympy.Expr, ...]
+    multipliers: tuple[tuple[sympy.Expr, ...], ...]
+    mass_multiplier: sympy.Expr
+    value: sympy.Expr
+
+
+@dataclass(frozen=True)
+class Formal:
+    """A theorem of the Coq development. It counts only when this run has audited it."""
+
+    lemma: str
+
+
+Claim = (
+    Equal | AtLeast | Limit | SumEqual | LowerBound | UpperBound | Certificate | Infimum | Supremum | Optimum | Formal
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One numbered line of a derivation: what is claimed, in words and as data, and the reason."""
+
+    says: str
+    claim: Claim
+    reason: str
+
+
+@dataclass(frozen=True)
+class WorkedRow:
+    """An exact row with its certificate: `accepted` most likely tokens are accepted; probabilities as fractions."""
+
+    probabilities: tuple[str, ...]
+    accepted: int
+    candidates: int
+    certificate: sympy.Expr
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Establishes:
+    """That a formula is what the theorem speaks about, with its symbols renamed by `renamed`.
+
+    The formula must occur as a side or a value of one of the theorem's conclusions.
+    """
+
+    formula: Formula
+    renamed: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A result of the theory: hypotheses, conclusions, and the derivation that leads to them.
+
+    Every conclusion is a claim that is decided by itself; the derivation's steps are claims too. `formal` names the Coq
+    theorems that state the same for any index set.
+    """
+
+    name: str
+    title: str
+    statement: str
+    hypotheses: tuple[str, ...]
+    derivation: tuple[Step, ...]
+    conclusions: tuple[Claim, ...]
+    worked_points: tuple[WorkedRow, ...] = ()
+    establishes: tuple[Establishes, ...] = ()
+    formal: tuple[str, ...] = ()
+    citation: str = "draftcert"
+
+    def __post_init__(self) -> None:
+        """Refuse a theorem that concludes nothing or whose claims use classes or variables they do not declare."""
+        if not self.conclusions:
+            raise DraftcertError(f"theorem {self.name} has no conclusion")
+        for place, claim in self.claims():
+            try:
+                _check_names(claim)
+            except DraftcertError as error:
+                raise DraftcertError(f"theorem {self.name}, {place}: {error}") from error
+
+    def claims(self) -> tuple[tuple[str, Claim], ...]:
+        """Every claim with its place: `step 1`, ..., `conclusion 1`, ..., `formal NAME`."""
+        return (
+            *((f"step {i}", step.claim) for i, step in enumerate(self.derivation, 1)),
+            *((f"conclusion {i}", claim) for i, claim in enumerate(self.conclusions, 1)),
+            *((f"formal {name}", Formal(name)) for name in self.formal),
+        )
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of all that is claimed and how it is shown; prose and names are left out."""
+        content = [[canonical(claim) for _, claim in self.claims()], canonical(self.worked_points)]
+        established = [[e.formula.sha256, canonical(e.renamed)] for e in self.establishes]
+        return hashlib.sha256(json.dumps([content, established]).encode()).hexdigest()
+
+
+def canonical(value: Any) -> Any:
+    """A record as nested lists of text, the same in every run."""
+    if isinstance(value, sympy.Basic):
+        return sympy.srepr(value)
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return [type(value).__name__, *(canonical(getattr(value, f.name)) for f in fields(value))]
+    if isinstance(value, Mapping):
+        return sorted([str(key), canonical(item)] for key, item in value.items())
+    if isinstance(value, tuple):
+        return [canonical(item) for item in value]
+    return repr(value)
+
+
+def _check_names(claim: Claim) -> None:
+    """Refuse unknown class names and unordered domains."""
+    rows = getattr(claim, "rows", None)
+    if rows is None:
+        domain = getattr(claim, "domain", ())
+        _check_domain(domain)
+        return
+    _check_domain(rows.parameters)
+    names = [each.name for each in rows.classes]
+    if len(set(names)) != len(names):
+        raise DraftcertError(f"two classes of tokens have the same name in {names}")
+    for each in rows.classes:
+        _check_domain(rows.parameters + each.ranges)
+    used = {name for fact in rows.facts for name in fact.terms}
+    if unknown := used - set(names):
+        raise DraftcertError(f"facts speak of classes {sorted(unknown)}; there are {names}")
+
+
+def _check_domain(domain: Domain) -> None:
+    known: set[sympy.Basic] = set()
+    for each in domain:
+        if unknown := (each.lower.free_symbols | each.upper.free_symbols) - known:
+            raise DraftcertError(f"the range of {each.symbol} uses {sorted(map(str, unknown))} before it is declared")
+        if each.symbol in known:
+            raise DraftcertError(f"{each.symbol} is declared twice")
+        known.add(each.symbol)

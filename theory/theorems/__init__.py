@@ -1,0 +1,16 @@
+"""The theorems of the theory, one group a file, in the order in which they build on each other."""
+
+from types import MappingProxyType
+
+from ..theorem import Theorem
+from .divergence import T0
+from .projection import T1, T2, T3, T4
+from .strict_greedy import M1, T5
+from .trees import M6, M7
+
+THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType(
+    {theorem.name: theorem for theorem in (T0, T1, T2, T3, T4, T5, M1, M6, M7)}
+)
+"""All theorems by name."""
+
+__all__ = ["THEOREMS"]

@@ -1,0 +1,52 @@
+"""The two arguments that all bounds rest on, as evidence: the gap of the logarithm, and weak duality.
+
+Weak duality. For every `r > 0`
+
+    p ln(p/q) = q r h(p/(q r) - 1) + p (ln r + 1) - r q      with Bennett's h >= 0,
+
+so a reference row with ratios `r = p*/q*` bounds `KL(p||q)` from below by something linear in `p` and `q`. On accepted
+tokens `r >= 1` and `q <= t`, on competitors `r <= 1` and `q >= t`; where the ratios of a row average to one over accepted
+tokens and competitors, `t` drops out.
+"""
+
+from collections.abc import Mapping
+
+import sympy
+from sympy import log
+
+from ..functions import Bennett
+from ..theorem import DRAFT, THRESHOLD, Evident, Rows, SumProof
+
+NOTHING = Evident(sympy.S.Zero)
+"""The two sides are equal."""
+
+
+def gap(u: sympy.Expr) -> sympy.Expr:
+    """`u - 1 - ln u >= 0`, zero only at u = 1, written with Bennett's function."""
+    return u * Bennett(1 / u - 1)
+
+
+def weak_duality(
+    rows: Rows,
+    ratios: Mapping[str, sympy.Expr],
+    mass: sympy.Expr,
+    slopes: Mapping[str, sympy.Expr] | None = None,
+    anchors: Mapping[str, sympy.Expr] | None = None,
+    rest: Evident = NOTHING,
+) -> SumProof:
+    """Lower bound of KL from the ratios of a reference row (1 where none is given).
+
+    What is left is `p` times `ln r + 1 - mass` (`slopes`, written so that the sign shows), for tokens that are not fixed
+    compared with its value where `p` is `anchors[class]`.
+    """
+    slopes, anchors = slopes or {}, anchors or {}
+    constants, slack = {}, {}
+    for each in rows.classes:
+        r = sympy.sympify(ratios.get(each.name, 1))
+        p, slope = each.probability, slopes.get(each.name, log(r) + 1 - mass)
+        anchor = anchors.get(each.name, p if not each.ranges else sympy.S.Zero)
+        constants[each.name] = slope * anchor - (r - 1) * THRESHOLD
+        slack[each.name] = Evident(
+            DRAFT * r * Bennett(p / (DRAFT * r) - 1) + (r - 1) * (THRESHOLD - DRAFT) + slope * (p - anchor)
+        )
+    return SumProof(mass, -sympy.S.One, (), constants, slack, rest)

@@ -1,0 +1,18 @@
+"""The symbols of the theorems: those of the formulas, and the ones only a proof needs."""
+
+import sympy
+
+from ..formulas import a, c, d, g, m, mass, n, p, q, r, s, top, x
+
+b = sympy.Symbol("b", nonnegative=True)
+"""Probability of the competitor that the margin speaks of."""
+E = sympy.Symbol("E", real=True)
+"""`sum p ln p` over the pool."""
+N = sympy.Symbol("N", positive=True)
+"""A number of tokens."""
+V = sympy.Symbol("V", positive=True)
+"""Size of the vocabulary."""
+y = sympy.Symbol("y", positive=True)
+"""Ratio of the first token to the middle ones in the extremal row of M6."""
+
+__all__ = ["E", "N", "V", "a", "b", "c", "d", "g", "m", "mass", "n", "p", "q", "r", "s", "top", "x", "y"]

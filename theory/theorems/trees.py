@@ -1,0 +1,196 @@
+"""M6 and M7: strict greedy with a tree of m candidates, when only a margin of the target is known."""
+
+import sympy
+from sympy import Rational, S, log, oo
+
+from ..theorem import (
+    Evident,
+    Family,
+    FamilyTokens,
+    Growth,
+    Infimum,
+    Range,
+    Role,
+    Rows,
+    SumProof,
+    Supremum,
+    Theorem,
+    TokenClass,
+    Witness,
+    WorkedRow,
+)
+from .evidence import NOTHING, gap, weak_duality
+from .symbols import V, b, g, m, p, top, y
+
+_CANDIDATES = Range(m, S.One, oo, integer=True)
+_MARGIN = Range(g, S.Zero, S.One)
+_SEVERAL = m + 1
+
+# ---- M7: the margin to the second token ------------------------------------------------------------------------
+
+_TO_SECOND = Rows(
+    parameters=(_CANDIDATES, _MARGIN, Range(top, g, S.One)),
+    classes=(
+        TokenClass("first", Role.ACCEPTED, S.One, top),
+        TokenClass("competitor", Role.COMPETITOR, m, p, (Range(p, S.Zero, top - g),)),
+        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, top - g),)),
+    ),
+)
+M7_VALUE = ((1 + m * g) * log(1 + m * g) + m * (1 - g) * log(1 - g)) / _SEVERAL
+# Bernoulli: (1 + m g)(1 - g)^m <= 1, as the gaps of the two logarithms.
+_spare = (gap(1 + m * g) + m * gap(1 - g)) / _SEVERAL
+_spread = (log(1 + m * g) - log(1 - g)) / _SEVERAL
+_spread_shown = log((1 + m * g) / (1 - g)) / _SEVERAL
+
+M7 = Theorem(
+    name="M7",
+    title="Tree of m candidates, margin to the second token",
+    statement=(
+        "Over all p with p_1 - p_2 = g and m candidates, inf C = [(1+m g) ln(1+m g) + m (1-g) ln(1-g)]/(m+1), attained at "
+        "(1 + m g, 1 - g, ..., 1 - g)/(m+1). m = 1 is M1; the leading term is m g^2/2."
+    ),
+    hypotheses=("strict greedy, m candidates", "no rejected token exceeds p_1 - g"),
+    derivation=(),
+    conclusions=(
+        Infimum(
+            _TO_SECOND,
+            M7_VALUE,
+            weak_duality(
+                _TO_SECOND,
+                {"first": 1 + m * g, "competitor": 1 - g},
+                1 + (log(1 + m * g) + m * log(1 - g)) / _SEVERAL,
+                slopes={"first": m * _spread, "competitor": -_spread_shown, "other": _spare},
+                anchors={"competitor": top - g},
+            ),
+            Family(
+                (_CANDIDATES, _MARGIN),
+                {m: m, g: g, top: (1 + m * g) / _SEVERAL},
+                (
+                    FamilyTokens("first", (1 + m * g) / _SEVERAL, S.One, True),
+                    FamilyTokens("competitor", (1 - g) / _SEVERAL, m, True),
+                ),
+            ),
+        ),
+    ),
+    worked_points=(
+        WorkedRow(
+            ("2/3", "1/6", "1/6"), 1, 2, Rational(2, 3) * log(2) + log(Rational(1, 2)) / 3, "g = 1/2, m = 2: attained"
+        ),
+    ),
+)
+
+# ---- M6: the margin to the m-th competitor ---------------------------------------------------------------------
+
+M6_Z = m - 1 + y + 1 / y
+M6_MARGIN = (y**2 - 1) / (y**2 + (m - 1) * y + 1)
+M6_VALUE = M6_MARGIN * log(y) - log(M6_Z / _SEVERAL)
+_RATIO = Range(y, S.One, oo)
+
+_TO_LAST = Rows(
+    parameters=(_CANDIDATES, _RATIO, Range(top, M6_MARGIN, S.One)),
+    classes=(
+        TokenClass("first", Role.ACCEPTED, S.One, top),
+        TokenClass("competitor", Role.COMPETITOR, m - 1, p, (Range(p, S.Zero, top),)),
+        TokenClass("last", Role.COMPETITOR, S.One, p, (Range(p, S.Zero, top - M6_MARGIN),)),
+        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, top),)),
+    ),
+)
+
+_share = g / _SEVERAL
+_BY_LAST = Rows(
+    parameters=(_CANDIDATES, _MARGIN, Range(b, S.Zero, (1 - g) / _SEVERAL)),
+    classes=(
+        TokenClass("first", Role.ACCEPTED, S.One, g + b),
+        TokenClass("competitor", Role.COMPETITOR, m - 1, p, (Range(p, b, g + b),)),
+        TokenClass("last", Role.COMPETITOR, S.One, b),
+        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, b),)),
+    ),
+)
+_VOCABULARY = Range(V, S(2), oo, integer=True)
+_level = b + _share
+_kept = p / (p + _share)
+
+M6 = Theorem(
+    name="M6",
+    title="Tree of m candidates, margin to the last of them",
+    statement=(
+        "Over all p with p_1 - p_(m+1) = g, inf C = g ln y - ln((m - 1 + y + 1/y)/(m+1)) where y >= 1 solves "
+        "(1-g) y^2 - g (m-1) y - (1+g) = 0, attained at p ~ (y, 1, ..., 1, 1/y); sup C = g ln(m+1), approached as the rest "
+        "of the mass is spread over ever more tokens."
+    ),
+    hypotheses=("strict greedy, m candidates", "some competitor is at most p_1 - g"),
+    derivation=(),
+    conclusions=(
+        Infimum(
+            _TO_LAST,
+            M6_VALUE,
+            weak_duality(
+                _TO_LAST,
+                {"first": y * _SEVERAL / M6_Z, "competitor": _SEVERAL / M6_Z, "last": _SEVERAL / (y * M6_Z)},
+                1 - log(M6_Z / _SEVERAL),
+                slopes={
+                    "first": log(y),
+                    "competitor": S.Zero,
+                    "last": -log(y),
+                    "other": log(1 + (y - 1) ** 2 / (y * _SEVERAL)),
+                },
+                anchors={"last": top - M6_MARGIN},
+            ),
+            Family(
+                (_CANDIDATES, _RATIO),
+                {m: m, y: y, top: y / M6_Z},
+                (
+                    FamilyTokens("first", y / M6_Z, S.One, True),
+                    FamilyTokens("competitor", 1 / M6_Z, m - 1, True),
+                    FamilyTokens("last", 1 / (y * M6_Z), S.One, True),
+                ),
+            ),
+        ),
+        Supremum(
+            _BY_LAST,
+            g * log(_SEVERAL),
+            Witness(
+                draft={"first": _level, "competitor": p + _share, "last": _level, "other": p},
+                threshold=_level,
+                mass=SumProof(
+                    mass=S.One, constants={"first": _share - g, "competitor": _share, "last": _share}
+                ),
+                divergence=SumProof(
+                    constants={
+                        "first": -(g + b) * log((g + b) / _level),
+                        "competitor": -b * log(b / _level),
+                        "last": -b * log(b / _level),
+                    },
+                    slack={
+                        "first": NOTHING,
+                        "competitor": Growth(p, start=NOTHING, slope=Evident(gap(_kept))),
+                        "last": NOTHING,
+                        "other": NOTHING,
+                    },
+                    rest=Growth(b, start=NOTHING, slope=Evident(gap((g + b) / _level) + m * gap(b / _level))),
+                ),
+            ),
+            Family(
+                (_CANDIDATES, _MARGIN, _VOCABULARY),
+                {m: m, g: g, b: (1 - g) / (V + m)},
+                (
+                    FamilyTokens("first", g + (1 - g) / (V + m), S.One, True),
+                    FamilyTokens("competitor", (1 - g) / (V + m), m - 1, True),
+                    FamilyTokens("last", (1 - g) / (V + m), S.One, True),
+                    FamilyTokens("other", (1 - g) / (V + m), V - 1, False),
+                ),
+                limit=V,
+            ),
+        ),
+    ),
+    worked_points=(
+        WorkedRow(
+            ("4/7", "2/7", "1/7"),
+            1,
+            2,
+            Rational(4, 7) * log(Rational(12, 7)) + Rational(2, 7) * log(Rational(6, 7)) + log(Rational(3, 7)) / 7,
+            "y = 2, m = 2, g = 3/7: attained",
+        ),
+    ),
+    formal=("M6_lower", "M6_attained"),
+)
