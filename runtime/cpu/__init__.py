@@ -1,0 +1,1 @@
+"""CPU kernels: one pass over rows of logits."""

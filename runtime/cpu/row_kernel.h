@@ -1,0 +1,348 @@
+// The loops over logits. row_stats.cpp includes this file once per instruction set, each time inside a namespace of its
+// own and with LANES the number of floats in a register; hence no include guard.
+//
+// One traversal of a row yields everything. A group of logits is compared with the k-th largest so far, then goes into
+// sum e and sum e z, with z = x - reference and e = exp(z). The reference is the running maximum: it can only grow when
+// a logit enters the top k, so one rarely taken branch per group serves both.
+
+#define INLINE inline __attribute__((always_inline))
+
+template <class Real>
+using Vec [[gnu::vector_size(sizeof(Real) * LANES)]] = Real;
+
+constexpr int kVectors = 8;               // registers in a group
+constexpr int kGroup = kVectors * LANES;  // logits that share one branch
+constexpr int kBlock = 8 * kGroup;        // logits whose sums are taken in Real before they go to double
+
+template <class Real>
+INLINE Vec<Real> broadcast(Real x) {
+  return x - Vec<Real>{};
+}
+
+template <class V, class T>
+INLINE V load(const T* from) {
+  V v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+// b where either is NaN.
+template <class Real>
+INLINE Vec<Real> larger(Vec<Real> a, Vec<Real> b) {
+#if LANES == 16
+  if constexpr (sizeof(Real) == 4) return (Vec<Real>)_mm512_max_ps((__m512)a, (__m512)b);
+#elif LANES == 8
+  if constexpr (sizeof(Real) == 4) return (Vec<Real>)_mm256_max_ps((__m256)a, (__m256)b);
+#endif
+  return a > b ? a : b;
+}
+
+// Bit i is set unless x[i] <= bound[i]; so also where either is NaN.
+template <class Real>
+INLINE unsigned above(Vec<Real> x, Vec<Real> bound) {
+#if LANES == 16
+  if constexpr (sizeof(Real) == 4) return _mm512_cmp_ps_mask((__m512)x, (__m512)bound, _CMP_NLE_UQ);
+#elif LANES == 8
+  if constexpr (sizeof(Real) == 4) return _mm256_movemask_ps(_mm256_cmp_ps((__m256)x, (__m256)bound, _CMP_NLE_UQ));
+#endif
+  unsigned bits = 0;
+  for (int i = 0; i < LANES; ++i) bits |= unsigned(!(x[i] <= bound[i])) << i;
+  return bits;
+}
+
+// LANES logits in order.
+template <class Real>
+INLINE Vec<Real> load_reals(const Real* from) {
+  return load<Vec<Real>>(from);
+}
+INLINE Vec<float> load_reals(const BFloat16* from) {
+  return (Vec<float>)(__builtin_convertvector(load<Vec<uint16_t>>(from), Vec<uint32_t>) << 16);
+}
+INLINE Vec<float> load_reals(const Float16* from) {
+#if LANES == 16
+  return (Vec<float>)_mm512_cvtph_ps(load<__m256i>(from));
+#elif LANES == 8
+  return (Vec<float>)_mm256_cvtph_ps(load<__m128i>(from));
+#else
+  Vec<float> v;
+  for (int i = 0; i < LANES; ++i) v[i] = to_real(from[i]);
+  return v;
+#endif
+}
+
+// A group in an order that is a function of the type alone: two neighbouring bfloat16 are one 32-bit word, and splitting
+// words into their halves is cheaper than widening halves in order.
+template <class T>
+INLINE void load_group(const T* from, Vec<RealOf<T>> (&v)[kVectors]) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; i += 2) {
+      auto words = load<Vec<uint32_t>>(from + i * LANES);
+      v[i] = (Vec<float>)(words << 16);
+      v[i + 1] = (Vec<float>)(words & 0xffff0000u);
+    }
+  } else {
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) v[i] = load_reals(from + i * LANES);
+  }
+}
+
+template <class Real>
+INLINE Vec<Real> largest(const Vec<Real> (&v)[kVectors]) {
+  return larger<Real>(larger<Real>(larger<Real>(v[0], v[1]), larger<Real>(v[2], v[3])),
+                      larger<Real>(larger<Real>(v[4], v[5]), larger<Real>(v[6], v[7])));
+}
+
+// exp(z) for kLowest <= z <= 0: 2^n p(f), n the integer nearest z log2(e) and f the rest.
+template <class Real>
+INLINE Vec<Real> exponential(Vec<Real> z) {
+  using E = Exponential<Real>;
+  using Bits = Vec<typename E::Bits>;
+  Vec<Real> shifted = z * E::kLog2e + E::kMagic;
+  Vec<Real> rest = z * E::kLog2e - (shifted - E::kMagic);
+  Vec<Real> power = rest * E::kCoefficients[0] + E::kCoefficients[1];
+#pragma GCC unroll 16
+  for (int i = 2; i <= E::kDegree; ++i) power = power * rest + E::kCoefficients[i];
+  return (Vec<Real>)((Bits)power + ((Bits)shifted << E::kMantissaBits));
+}
+
+INLINE double total(const Vec<double>& v) {
+  double sum = 0;
+  for (int i = 0; i < LANES; ++i) sum += v[i];
+  return sum;
+}
+
+// The k largest keys, in descending order; places not yet taken hold the key below all others, whose value is NaN.
+template <class Real>
+class Top {
+ public:
+  using Key = decltype(pack(Real{}, 0));
+
+  explicit Top(int64_t k) : size_(k), keys_(k + 1, kEmpty), next_(k + 1) { keys_[0] = next_[0] = kAlways; }
+
+  Real value(int64_t i) const { return value_of(keys_[i + 1]); }
+  Real bound() const { return value(size_ - 1); }
+
+  void insert(Real value, int64_t id) {
+    Key key = pack(value, uint32_t(id));
+    const Key* from = keys_.data();
+    Key* to = next_.data();
+    for (int64_t i = 1; i <= size_; ++i) to[i] = std::max(from[i], std::min(from[i - 1], key));
+    keys_.swap(next_);
+  }
+
+  void copy_to(std::vector<Entry>& out) const {
+    for (int64_t i = 1; i <= size_ && keys_[i] != kEmpty; ++i) out.push_back({value_of(keys_[i]), id_of(keys_[i])});
+  }
+
+ private:
+  static constexpr Key kEmpty = Key(1) << (8 * sizeof(Key) - 1), kAlways = ~kEmpty;
+  int64_t size_;
+  std::vector<Key> keys_, next_;  // behind a sentinel that is above all keys
+};
+
+// A row's logits [begin, end) in blocks: in place where they are contiguous and of type T, else copied; a last block
+// that is not full is filled up with -inf.
+template <class T>
+class Blocks {
+ public:
+  Blocks(const Row& row, int64_t end) : row_(row), end_(end), in_place_(row.stride == 1 && row.dtype == kDtype<T>) {}
+
+  INLINE const T* at(int64_t begin) {
+    if (in_place_ && end_ - begin >= kBlock) return reinterpret_cast<const T*>(row_.data) + begin;
+    return copy(begin);
+  }
+
+ private:
+  __attribute__((noinline)) const T* copy(int64_t begin) {
+    int64_t count = std::min<int64_t>(kBlock, end_ - begin);
+    visit(row_.dtype, [&](auto tag) {
+      using From = decltype(tag);
+      auto from = reinterpret_cast<const From*>(row_.data) + begin * row_.stride;
+      for (int64_t i = 0; i < count; ++i) {
+        if constexpr (std::is_same_v<From, T>)
+          buffer_[i] = from[i * row_.stride];
+        else if constexpr (std::is_floating_point_v<T>)
+          buffer_[i] = T(to_real(from[i * row_.stride]));
+      }
+    });
+    std::fill(buffer_ + count, buffer_ + kBlock, negative_infinity<T>());
+    return buffer_;
+  }
+
+  Row row_;
+  int64_t end_;
+  bool in_place_;
+  T buffer_[kBlock];
+};
+
+template <class T>
+__attribute__((noinline)) void offer(Top<RealOf<T>>& top, const T* group, int64_t first_id, int64_t count) {
+  using Real = RealOf<T>;
+  for (int64_t i = 0; i < count; i += LANES) {
+    Vec<Real> v = load_reals(group + i);
+    unsigned bits = above<Real>(v, broadcast(top.bound()));
+    if (count - i < LANES) bits &= (1u << (count - i)) - 1;
+    for (; bits; bits &= bits - 1) top.insert(v[__builtin_ctz(bits)], first_id + i + __builtin_ctz(bits));
+  }
+}
+
+// Asks for the logits a few microseconds ahead: the hardware stops at each page, and so does a loop that waits for it.
+template <class T>
+INLINE void prefetch_group(const T* group) {
+  auto ahead = reinterpret_cast<const char*>(group) + 4096;
+  for (size_t line = 0; line < kGroup * sizeof(T); line += 64) __builtin_prefetch(ahead + line);
+}
+
+template <class T, bool kPair>
+void scan(const Segment& segment, Partial& out) {
+  using Real = RealOf<T>;
+  using V = Vec<Real>;
+  constexpr Real kLargest = std::numeric_limits<Real>::max();
+  const V lowest = broadcast(Exponential<Real>::kLowest);
+
+  Blocks<T> target(segment.target, segment.end), draft(segment.draft, segment.end);
+  Top<Real> top(segment.k);
+  V bound = broadcast(top.bound());
+  V reference = broadcast(-kLargest), draft_reference = reference;
+  Vec<double> mass{}, moment{}, cross{}, draft_mass{};
+
+  for (int64_t i = segment.begin; i < segment.end; i += kBlock) {
+    const T* x = target.at(i);
+    const T* w = kPair ? draft.at(i) : nullptr;
+    V block_mass{}, block_moment[2] = {}, block_cross{}, block_draft_mass{};
+    auto flush = [&]() __attribute__((always_inline)) {
+      mass += __builtin_convertvector(block_mass, Vec<double>);
+      moment += __builtin_convertvector(block_moment[0] + block_moment[1], Vec<double>);
+      block_mass = block_moment[0] = block_moment[1] = V{};
+      if constexpr (kPair) {
+        cross += __builtin_convertvector(block_cross, Vec<double>);
+        draft_mass += __builtin_convertvector(block_draft_mass, Vec<double>);
+        block_cross = block_draft_mass = V{};
+      }
+    };
+    for (int j = 0; j < kBlock; j += kGroup) {
+      V v[kVectors], u[kVectors];
+      prefetch_group(x + j);
+      load_group(x + j, v);
+      if (__builtin_expect(above<Real>(largest<Real>(v), bound), 0)) {
+        offer(top, x + j, i + j, std::min<int64_t>(kGroup, segment.end - i - j));
+        bound = broadcast(top.bound());
+        Real now = std::clamp(top.value(0), -kLargest, kLargest);
+        if (now > reference[0]) {
+          flush();
+          double step = std::max(double(reference[0]) - double(now), -kFarBelow), scale = std::exp(step);
+          moment = (moment + step * mass) * scale;
+          if constexpr (kPair) cross = (cross + step * mass) * scale;
+          mass *= scale;
+          reference = broadcast(now);
+        }
+      }
+      if constexpr (kPair) {
+        prefetch_group(w + j);
+        load_group(w + j, u);
+        V most = largest<Real>(u);
+        if (__builtin_expect(above<Real>(most, draft_reference), 0)) {
+          Real now = draft_reference[0];
+          for (int lane = 0; lane < LANES; ++lane) now = std::max(now, std::min(most[lane], kLargest));
+          if (now > draft_reference[0]) {
+            flush();
+            double step = double(draft_reference[0]) - double(now);
+            cross -= step * mass;
+            draft_mass *= std::exp(step);
+            draft_reference = broadcast(now);
+          }
+        }
+      }
+#pragma GCC unroll 8
+      for (int n = 0; n < kVectors; n += 2) {
+        V z0 = larger<Real>(lowest, v[n] - reference), z1 = larger<Real>(lowest, v[n + 1] - reference);
+        V e0 = exponential<Real>(z0), e1 = exponential<Real>(z1);
+        block_mass += e0 + e1;
+        block_moment[0] += e0 * z0;
+        block_moment[1] += e1 * z1;
+        if constexpr (kPair) {
+          V y0 = u[n] - draft_reference, y1 = u[n + 1] - draft_reference;
+          V c0 = larger<Real>(lowest, y0), c1 = larger<Real>(lowest, y1);
+          block_draft_mass += exponential<Real>(c0) + exponential<Real>(c1);
+          // y = -inf makes the sum infinite, as it must be, unless the target gives the token no mass either.
+          block_cross += e0 * (z0 - (v[n] == negative_infinity<Real>() ? c0 : y0));
+          block_cross += e1 * (z1 - (v[n + 1] == negative_infinity<Real>() ? c1 : y1));
+        }
+      }
+    }
+    flush();
+  }
+  out.reference = reference[0];
+  out.mass = total(mass);
+  out.moment = total(moment);
+  out.draft_reference = draft_reference[0];
+  out.draft_mass = total(draft_mass);
+  out.cross = total(cross);
+  top.copy_to(out.top);
+}
+
+// ---- Second passes: exact comparisons, sums in double ---------------------------------------------------------------
+
+INLINE Vec<int64_t> accepted(Vec<double> x, double threshold, bool strict) {
+  return strict ? x > threshold : x >= threshold;
+}
+
+inline AtLeast at_least(const Row& row, int64_t vocab, double threshold, bool strict, double reference) {
+  const Vec<double> lowest = broadcast(Exponential<double>::kLowest);
+  Blocks<double> blocks(row, vocab);
+  Vec<int64_t> count{};
+  Vec<double> mass{}, moment{};
+  for (int64_t i = 0; i < vocab; i += kBlock) {
+    const double* x = blocks.at(i);
+    for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); j += LANES) {
+      Vec<double> v = load_reals(x + j);
+      Vec<int64_t> in = accepted(v, threshold, strict);
+      count -= in;
+      Vec<double> z = v - reference;
+      Vec<double> e = exponential<double>(larger<double>(lowest, z));
+      in &= z > lowest;
+      mass += in ? e : Vec<double>{};
+      moment += in ? e * z : Vec<double>{};
+    }
+  }
+  int64_t n = 0;
+  for (int lane = 0; lane < LANES; ++lane) n += count[lane];
+  return {std::min(n, vocab), total(mass), total(moment)};  // what fills the last block only counts where all counts
+}
+
+inline void top_after(const Row& row, int64_t vocab, double value, int64_t id, int64_t k, std::vector<Entry>& out) {
+  Blocks<double> blocks(row, vocab);
+  Top<double> top(k);
+  for (int64_t i = 0; i < vocab; i += kBlock) {
+    const double* x = blocks.at(i);
+    double bound = top.bound();
+    for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); ++j) {
+      if (x[j] <= bound || x[j] > value || (x[j] == value && i + j <= id)) continue;
+      top.insert(x[j], i + j);
+      bound = top.bound();
+    }
+  }
+  top.copy_to(out);
+}
+
+inline double floored_entropy(const Row& row, int64_t vocab, double logsumexp, double floor) {
+  Blocks<double> blocks(row, vocab);
+  double sum = 0;
+  for (int64_t i = 0; i < vocab; i += kBlock) {
+    const double* x = blocks.at(i);
+    for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); ++j) {
+      double p = std::exp(x[j] - logsumexp);
+      if (p > 0) sum -= p * std::log(p + floor);
+    }
+  }
+  return sum;
+}
+
+inline const Kernels kKernels = {
+    {scan<float, false>, scan<BFloat16, false>, scan<Float16, false>, scan<double, false>},
+    {scan<float, true>, scan<BFloat16, true>, scan<Float16, true>, scan<double, true>},
+    at_least,
+    top_after,
+    floored_entropy,
+};
