@@ -24,5 +24,5 @@ def main() -> None:
     try:
         app()
     except DraftcertError as error:
-        err.print(f"[bold red]error:[/] {error}", markup=True)
+        err.print("error:", error, style="red")
         sys.exit(2)

@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, markup=False, soft_wrap=True)
 """Results: standard output."""
 
-err = Console(stderr=True, highlight=False)
+err = Console(stderr=True, highlight=False, markup=False)
 """Progress and errors: standard error, so that results can be piped."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output instead of text.")]

@@ -1,0 +1,5 @@
+"""`python -m draftcert.cli`."""
+
+from . import main
+
+main()
