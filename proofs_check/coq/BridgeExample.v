@@ -25,4 +25,5 @@ Proof. bridge [40; 35; 25]%Z 100%Z [0; 1]%nat [2]%nat [0; 1]%nat [2]%nat. Qed.
 Theorem additive_rule : forall i, (i < 3)%nat -> (In i [0; 1]%nat <-> 30 / 100 <= additive_p i).
 Proof. bridge_rule [40; 35; 25]%Z 100%Z [0; 1]%nat 30%Z 100%Z. Qed.
 
-Print Assumptions tree_value.
+Definition every_case := (tree_value, additive_value, additive_rule).
+Print Assumptions every_case.
