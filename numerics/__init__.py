@@ -1,5 +1,6 @@
 """Does a solver agree? Certified evaluation, exact convex programs, and the only place that mints `Agreed`."""
 
 from .certificate import Certificate, certificate
+from .validate import Report, validate
 
-__all__ = ["Certificate", "certificate"]
+__all__ = ["Certificate", "Report", "certificate", "validate"]

@@ -44,8 +44,13 @@ class _BallPrinter(PythonCodePrinter):
             raise DraftcertError(f"no ball arithmetic is known for {name}")
         return f"{name}({', '.join(map(self._print, expr.args))})"
 
-    _print_log = _print_exp = _print_log1p = _print_expm1 = _print_Function
-    _print_Min = _print_Max = _print_Function
+    def _print_log(self, expr: sympy.Function) -> str:
+        return self._print_Function(expr)
+
+    def _print_Min(self, expr: sympy.Function) -> str:
+        return self._print_Function(expr)
+
+    _print_exp = _print_log1p = _print_expm1 = _print_log
 
 
 def _bennett(x: Any) -> arb:

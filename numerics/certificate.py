@@ -39,7 +39,7 @@ class Certificate:
     competitors: tuple[int, ...]
     """The `candidates` most likely rejected tokens: the cheapest to draft wrongly."""
     pool: tuple[int, ...] = field(repr=False)
-    """The tokens the worst draft moves to the level, accepted ones first; empty when the target is rejected as it is."""
+    """The tokens the worst draft moves to the level, accepted ones first; none where the target itself is rejected."""
     row: ExactRow = field(repr=False)
 
     @property
@@ -157,7 +157,7 @@ def certificate_of_row(
 
 
 def pooled_value(weights: list[int], level: fmpq, total: int, digits: int) -> arb:
-    """T3: the sum of the certificate formula over a pool, until `digits` digits are proven; weights in descending order.
+    """T3: the certificate formula summed over a pool (weights in descending order), until `digits` digits are proven.
 
     The sum is of second order in the deviations from the level, so it cancels twice the bits by which the largest
     deviation is small: that is how the precision is chosen, and the enclosure has the last word.

@@ -6,6 +6,7 @@ Nothing of the closed form enters: the rejected tokens come from the rule, and t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -89,7 +90,9 @@ def _solve_choice(
         constraints.append(cp.min(draft[list(chosen)]) >= cp.max(draft[list(accepted)]))
     problem = cp.Problem(cp.Minimize(divergence.objective(target, draft)), constraints)
     try:
-        problem.solve(solver=solver, **SOLVERS[solver])
+        with warnings.catch_warnings():  # "may be inaccurate": how accurate is what the comparison measures
+            warnings.simplefilter("ignore", UserWarning)
+            problem.solve(solver=solver, **SOLVERS[solver])
     except cp.SolverError as error:
         raise DraftcertError(
             f"{solver} fails on {target.tolist()} with competitors {tuple(chosen)}: {error}"
