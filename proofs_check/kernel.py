@@ -10,10 +10,12 @@ opinion in ball arithmetic at random exact points, which also finds counterexamp
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, replace
 from fractions import Fraction
+from functools import cache
 from importlib.metadata import version
+from itertools import islice
 
 import sympy
 from flint import arb
@@ -55,7 +57,7 @@ from ..theory.theorem import (
     Witness,
     WorkedRow,
 )
-from .balls import evaluate, precision
+from .balls import ball, evaluate, precision
 from .logs import LogForm, elementary
 from .signs import NONNEGATIVE, POSITIVE, Signs
 
@@ -105,19 +107,15 @@ TOOLS = tuple(f"{name} {version(name)}" for name in ("sympy", "python-flint"))
 # ---- points ----------------------------------------------------------------------------------------------------
 
 
-def _points(domain: Domain, count: int = POINTS) -> Iterator[Point]:
+@cache
+def _points(domain: Domain) -> tuple[Point, ...]:
     """Random exact interior points, the same in every run. A domain in which none is found is refused: it is empty."""
     source = random.Random(repr(domain))
-    found = 0
-    for _ in range(count * 20):
-        point = _draw(domain, source)
-        if point is not None:
-            found += 1
-            yield point
-        if found == count:
-            return
+    drawn = (_draw(domain, source) for _ in range(20 * POINTS))
+    found = tuple(islice((point for point in drawn if point is not None), POINTS))
     if not found:
         raise ProofError(f"the domain {_text(domain)} has no interior point: a claim about nothing")
+    return found
 
 
 def _draw(domain: Domain, source: random.Random) -> Point | None:
@@ -155,7 +153,13 @@ def _text(domain: Domain) -> str:
 
 def _at(expression: sympy.Expr, point: Mapping[sympy.Basic, sympy.Rational]) -> arb:
     with precision(BITS):
-        return evaluate(expression, {k: evaluate(v, {}) for k, v in point.items()})
+        return evaluate(expression, {symbol: ball(number) for symbol, number in point.items()})
+
+
+@cache
+def _forms(domain: Domain) -> LogForm:
+    """What has been decided on a domain is not decided again."""
+    return LogForm(Signs(domain))
 
 
 # ---- equalities and inequalities -------------------------------------------------------------------------------
@@ -168,7 +172,7 @@ def _equal(difference: sympy.Expr, domain: Domain, what: str) -> None:
         value = _at(difference, point)
         if value.is_finite() and not value.contains(0):
             raise ProofError(f"{what}: the sides differ by {value.str(6)}", point)
-    if not LogForm(Signs(domain)).is_zero(difference):
+    if not _forms(domain).is_zero(difference):
         raise ProofError(f"{what}: the sides are not seen to be equal; their difference is {difference}")
 
 
@@ -183,7 +187,7 @@ def _at_least(difference: sympy.Expr, domain: Domain, by: Evidence, what: str, s
         form = difference if by.form is None else by.form
         if by.form is not None:
             _equal(difference - form, domain, f"{what}: the form {form}")
-        if Signs(domain).bound(form) < (POSITIVE if strict else NONNEGATIVE):
+        if _forms(domain).signs.bound(form) < (POSITIVE if strict else NONNEGATIVE):
             raise ProofError(f"{what}: the sign of {form} cannot be read off on {_text(domain)}")
     elif isinstance(by, Growth):
         _grows(difference, domain, by, what, strict)
@@ -201,7 +205,7 @@ def _grows(difference: sympy.Expr, domain: Domain, by: Growth, what: str, strict
     if any(by.symbol in each.lower.free_symbols | each.upper.free_symbols for each in others):
         raise ProofError(f"{what}: {by.symbol} enters the range of another variable, so it does not range freely")
     end = found[0].upper if by.from_above else found[0].lower
-    start = LogForm(Signs(domain)).at_end(difference, by.symbol, end)
+    start = _forms(domain).at_end(difference, by.symbol, end)
     slope = sympy.diff(elementary(difference), by.symbol) * (-1 if by.from_above else 1)
     _at_least(start, others, by.start, f"{what}, at {by.symbol} = {end}")
     _at_least(slope, domain, by.slope, f"{what}, its slope in {by.symbol}", strict)
@@ -239,7 +243,7 @@ def _over(difference: sympy.Expr, domain: Domain, cube: tuple[tuple[Fraction, Fr
 
 def _closed_ends(left: sympy.Expr, right: sympy.Expr, domain: Domain, what: str) -> None:
     """Both sides extend to every end that belongs to the domain, and to the same value there."""
-    form = LogForm(Signs(domain))
+    form = _forms(domain)
     for each in domain:
         for end, is_open in ((each.lower, each.open_below), (each.upper, each.open_above)):
             if is_open or each.integer or end.is_infinite or end.has(sympy.Max, sympy.Min):
@@ -293,7 +297,7 @@ def _sum_at_least(
         raise ProofError(f"{what}: {len(proof.facts)} multipliers for {len(rows.facts)} facts")
     used = list(zip(proof.facts, rows.facts, strict=False))
     for multiplier, fact in used:
-        if fact.at_least and (equal or not Signs(shared).nonnegative(multiplier)):
+        if fact.at_least and (equal or not _forms(shared).signs.nonnegative(multiplier)):
             raise ProofError(f"{what}: the multiplier {multiplier} of an inequality is not seen to be nonnegative")
     known = proof.mass + (proof.draft_mass if with_draft else ZERO)
     known += sympy.Add(*(multiplier * fact.total for multiplier, fact in used))
@@ -534,7 +538,7 @@ def _attained(rows: Rows, value: Value, family: Family, what: str) -> None:
         small = sympy.Dummy("u", positive=True)
         reached = reached.subs(place.symbol, 1 / small)
         place = Range(small, ZERO, 1 / sympy.Max(ONE, place.lower))
-    limit = LogForm(Signs((*others, place))).at_end(reached, place.symbol, place.lower)
+    limit = _forms((*others, place)).at_end(reached, place.symbol, place.lower)
     _equal(limit - claimed, others, what)
 
 
@@ -655,7 +659,7 @@ def _limit(claim: Limit, what: str) -> None:
     if end.is_infinite:
         raise ProofError(f"{what}: substitute a variable that goes to 0 for one that goes to infinity")
     others = tuple(each for each in claim.domain if each != found[0])
-    reached = LogForm(Signs(claim.domain)).at_end(claim.expression, claim.symbol, end)
+    reached = _forms(claim.domain).at_end(claim.expression, claim.symbol, end)
     _equal(reached - claim.value, others, what)
 
 
@@ -719,7 +723,7 @@ def _take_in(relation: sympy.Basic, ranges: list[Range], name: str) -> None:
     if not isinstance(relation, (sympy.Le, sympy.Ge, sympy.Lt, sympy.Gt)):
         raise DraftcertError(f"formula {name}: the checker does not know the constraint {relation}")
     for index in reversed(range(len(ranges))):
-        each, signs = ranges[index], Signs(tuple(ranges[:index]))
+        each, signs = ranges[index], _forms(tuple(ranges[:index])).signs
         if relation.lts == each.symbol and signs.nonnegative(each.upper - relation.gts):
             ranges[index] = replace(each, upper=relation.gts)
             return

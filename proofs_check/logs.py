@@ -1,16 +1,20 @@
-"""Exact equality of expressions made of rational functions, logarithms, one-argument exponentials and square roots.
+"""Exact equality of expressions made of rational functions, logarithms, exponentials and square roots.
 
-Every logarithm is split into logarithms of primes and of irreducible polynomials that are positive on the domain. Over
-those an expression is a polynomial whose coefficients are rational functions: it is zero if all coefficients are.
+Every logarithm is split into logarithms of primes and of irreducible polynomials that are positive on the domain. Those,
+exponentials and roots become unknowns of a rational function, which is zero if its numerator is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import sympy
+from flint import fmpq_mpoly
 
 from ..theory.errors import DraftcertError
 from ..theory.functions import Bennett, expm1, log1p
-from .signs import Signs
+from .rational import Key, Quotient, Ring, is_rational, key
+from .signs import POSITIVE, Signs
 
 _KNOWN = (sympy.Add, sympy.Mul, sympy.Pow, sympy.Symbol, sympy.Rational, sympy.log, sympy.exp)
 
@@ -25,16 +29,27 @@ def elementary(expression: sympy.Expr) -> sympy.Expr:
     return plain
 
 
+@dataclass(frozen=True)
+class _Reduced:
+    """An expression as a quotient in the ring of symbols, unknowns for logarithms, and other unknowns."""
+
+    ring: Ring
+    quotient: Quotient
+    unknowns: dict[sympy.Symbol, sympy.Expr]
+
+
 class LogForm:
     """Normal forms on one domain."""
 
     def __init__(self, signs: Signs) -> None:
-        self._signs = signs
-        self._atoms: dict[sympy.Expr, sympy.Symbol] = {}
+        self.signs = signs
+        self._atoms: dict[Key | sympy.Expr, sympy.Symbol] = {}
+        self._arguments: dict[sympy.Symbol, sympy.Expr] = {}
+        self._split_before: dict[sympy.Expr, sympy.Expr] = {}
 
     def is_zero(self, expression: sympy.Expr) -> bool:
         """Whether the expression vanishes identically inside the domain. False also when it cannot tell."""
-        return not self._terms(expression)
+        return self._reduce(expression).quotient.numerator == 0
 
     def at_end(self, expression: sympy.Expr, symbol: sympy.Symbol, end: sympy.Expr) -> sympy.Expr:
         """The value that the expression takes as `symbol` goes to `end` inside the domain, with x ln x -> 0.
@@ -42,109 +57,114 @@ class LogForm:
         Raises:
             DraftcertError: it cannot be seen to have one.
         """
+        reduced = self._reduce(expression)
+        ring, unknowns = reduced.ring, list(reduced.unknowns)
+        logs = [u for u in unknowns if u in self._arguments]
+        if any(reduced.unknowns[u].has(symbol) for u in unknowns if u not in logs):
+            raise DraftcertError(f"{expression} has a root or exponential in {symbol}")
+        below = reduced.quotient.denominator
+        if any(below.degrees()[ring.index[u]] for u in logs):
+            raise DraftcertError(f"{expression} has a logarithm in a denominator")
+        there = ring.quotient(end)
+        below = ring.substitute(below, symbol, there)
+        if below.numerator == 0:
+            raise DraftcertError(f"{expression} has a pole at {symbol} = {end}")
         value = sympy.Integer(0)
-        for powers, coefficient in self._terms(expression).items():
-            there = _limit_of_rational(coefficient, symbol, end)
+        for powers, coefficient in self._by_logs(ring, reduced.quotient.numerator, logs).items():
+            above = ring.substitute(coefficient, symbol, there)
+            if above.numerator == 0:
+                continue  # a power of the distance to the end beats any power of its logarithm
             factors = sympy.Integer(1)
-            for argument, power in powers:
-                at = sympy.cancel(argument.subs(symbol, end))
-                if at == 0 and there == 0:
-                    factors = sympy.Integer(0)  # a power of the distance to the end beats a power of its logarithm
-                    break
-                if at == 0:
-                    raise DraftcertError(f"{expression} has a logarithm that diverges at {symbol} = {end}")
-                factors *= sympy.log(at) ** power
-            value += there * factors
-        return value
+            for log, power in zip(logs, powers, strict=True):
+                if power:
+                    factors *= self._log_at(log, symbol, end) ** power
+            ratio = above * Quotient.of(below.denominator, below.numerator)
+            value += ring.expression(ratio.numerator) / ring.expression(ratio.denominator) * factors
+        return value.xreplace(reduced.unknowns)
 
-    def _terms(self, expression: sympy.Expr) -> dict[tuple[tuple[sympy.Expr, int], ...], sympy.Expr]:
-        """Nonzero coefficients by monomial in logarithms; a monomial lists the logarithms' arguments and powers."""
+    def _log_at(self, log: sympy.Symbol, symbol: sympy.Symbol, end: sympy.Expr) -> sympy.Expr:
+        argument = self._arguments[log]
+        if not argument.has(symbol):
+            return sympy.log(argument)
+        if not is_rational(argument):
+            raise DraftcertError(f"the argument {argument} of a logarithm is not rational")
+        ring = self.signs.ring
+        at = ring.substitute(ring.quotient(argument).numerator, symbol, ring.quotient(end))
+        if at.numerator == 0:
+            raise DraftcertError(f"ln({argument}) diverges at {symbol} = {end}")
+        return sympy.log(ring.expression(at.numerator) / ring.expression(at.denominator))
+
+    @staticmethod
+    def _by_logs(ring: Ring, f: fmpq_mpoly, logs: list[sympy.Symbol]) -> dict[tuple[int, ...], fmpq_mpoly]:
+        places = [ring.index[log] for log in logs]
+        grouped: dict[tuple[int, ...], dict[tuple[int, ...], object]] = {}
+        for powers, value in f.to_dict().items():
+            rest = tuple(0 if i in places else power for i, power in enumerate(powers))
+            grouped.setdefault(tuple(powers[i] for i in places), {})[rest] = value
+        return {powers: ring.polynomial(terms) for powers, terms in grouped.items()}  # type: ignore[arg-type]
+
+    def _reduce(self, expression: sympy.Expr) -> _Reduced:
         plain = elementary(expression).replace(sympy.log, self._split)
-        atoms = {atom: argument for argument, atom in self._atoms.items() if atom in plain.free_symbols}
-        roots = _Roots()
-        plain = roots.replace(plain)
-        if not atoms:
-            rest = roots.reduce(plain)
-            return {} if rest == 0 else {(): roots.back(rest)}
-        names = list(atoms)
-        poly = sympy.Poly(sympy.expand(plain, deep=False).expand(), *names, domain="EX")
-        terms = {}
-        for powers, coefficient in poly.terms():
-            rest = roots.reduce(coefficient)
-            if rest != 0:
-                key = tuple((atoms[name], power) for name, power in zip(names, powers, strict=True) if power)
-                terms[key] = roots.back(rest)
-        return terms
+        unknowns: dict[sympy.Symbol, sympy.Expr] = {}
+        roots = {x for x in plain.atoms(sympy.Pow) if not x.exp.is_Integer}
+        if any(x.exp.q != 2 or not is_rational(x.base) for x in roots):
+            raise DraftcertError(f"{expression} has a root that is not the square root of a rational function")
+        names = {sympy.sqrt(x.base): sympy.Dummy("w") for x in roots}
+        plain = plain.xreplace({x: names[sympy.sqrt(x.base)] ** int(2 * x.exp) for x in roots})
+        names |= {x: sympy.Dummy("e") for x in plain.atoms(sympy.exp)}
+        plain = plain.xreplace(names)
+        unknowns = {name: x for x, name in names.items()}
+        unknowns |= {u: sympy.log(x) for u, x in self._arguments.items() if plain.has(u)}
+        ring = Ring((*self.signs.ring.symbols, *unknowns))
+        quotient = ring.quotient(plain)
+        for name, x in unknowns.items():
+            if isinstance(x, sympy.Pow):
+                above = _modulo_square(ring, quotient.numerator, name, ring.quotient(x.base))
+                quotient = above * Quotient.of(ring.one, quotient.denominator)
+        return _Reduced(ring, quotient, unknowns)
 
     def _split(self, argument: sympy.Expr) -> sympy.Expr:
-        """The logarithm of an argument that is positive inside the domain, in atoms."""
+        """The logarithm of an argument that is positive inside the domain, in unknowns."""
+        if argument not in self._split_before:
+            self._split_before[argument] = self._split_now(argument)
+        return self._split_before[argument]
+
+    def _split_now(self, argument: sympy.Expr) -> sympy.Expr:
         if isinstance(argument, sympy.exp):
             return argument.args[0]
-        numerator, denominator = sympy.fraction(sympy.cancel(sympy.together(argument)))
+        if not is_rational(argument):
+            return self._atom(argument, argument)
+        ring = self.signs.ring
+        quotient = ring.quotient(argument)
         total, constant = sympy.Integer(0), sympy.Integer(1)
-        for part, sign in ((numerator, 1), (denominator, -1)):
-            content, factors = sympy.factor_list(part) if part.free_symbols else (part, [])
-            constant *= content**sign
+        for part, sign in ((quotient.numerator, 1), (quotient.denominator, -1)):
+            content, factors = part.factor()
+            constant *= sympy.Rational(int(content.p), int(content.q)) ** sign
             for factor, power in factors:
-                if self._signs.positive(factor):
-                    total += sign * power * self._atom(factor)
-                elif self._signs.positive(-factor):
-                    constant *= (-1) ** power
-                    total += sign * power * self._atom(sympy.expand(-factor))
-                else:
-                    return self._atom(sympy.cancel(argument))
-        if not constant.is_Rational or constant <= 0:
-            return self._atom(sympy.cancel(argument))
+                certainty, direction = self.signs.sign_of_factor(factor)
+                if certainty < POSITIVE:
+                    return self._atom(argument, ring.expression(quotient.numerator) / ring.expression(quotient.denominator))
+                constant *= direction**power
+                total += sign * power * self._atom(key(direction * factor), ring.expression(direction * factor))
+        if constant <= 0:
+            raise DraftcertError(f"the argument {argument} of a logarithm is not positive")
         for prime, power in sympy.factorrat(constant).items():
             if prime != 1:
-                total += power * self._atom(sympy.Integer(prime))
+                total += power * self._atom(sympy.Integer(prime), sympy.Integer(prime))
         return total
 
-    def _atom(self, argument: sympy.Expr) -> sympy.Symbol:
-        return self._atoms.setdefault(argument, sympy.Dummy("L"))
+    def _atom(self, name: Key | sympy.Expr, argument: sympy.Expr) -> sympy.Symbol:
+        if name not in self._atoms:
+            unknown = self._atoms[name] = sympy.Dummy("L")
+            self._arguments[unknown] = argument
+        return self._atoms[name]
 
 
-class _Roots:
-    """Square roots and exponentials as unknowns, each root with the equation that defines it."""
-
-    def __init__(self) -> None:
-        self._names: dict[sympy.Expr, sympy.Symbol] = {}
-
-    def replace(self, expression: sympy.Expr) -> sympy.Expr:
-        """The expression with an unknown for each root and exponential."""
-        roots = {
-            part: part.base
-            for part in expression.atoms(sympy.Pow)
-            if part.exp.is_Rational and not part.exp.is_Integer
-        }
-        if any(abs(part.exp.q) != 2 for part in roots):
-            raise DraftcertError(f"a root other than the square root occurs in {expression}")
-        expression = expression.xreplace(
-            {part: self._name(sympy.sqrt(base)) ** int(2 * part.exp) for part, base in roots.items()}
-        )
-        exponentials = expression.atoms(sympy.exp)
-        return expression.xreplace({part: self._name(part) for part in exponentials})
-
-    def reduce(self, expression: sympy.Expr) -> sympy.Expr:
-        """Zero if the numerator vanishes modulo the equations; otherwise the expression with cancelled factors."""
-        expression = sympy.cancel(sympy.together(expression))
-        numerator = sympy.expand(sympy.fraction(expression)[0])
-        for part, name in self._names.items():
-            if isinstance(part, sympy.Pow):
-                numerator = sympy.rem(numerator, name**2 - part.base, name)
-        return sympy.Integer(0) if sympy.expand(numerator) == 0 else expression
-
-    def back(self, expression: sympy.Expr) -> sympy.Expr:
-        """The unknowns replaced by what they stand for."""
-        return expression.xreplace({name: part for part, name in self._names.items()})
-
-    def _name(self, part: sympy.Expr) -> sympy.Symbol:
-        return self._names.setdefault(part, sympy.Dummy("r"))
-
-
-def _limit_of_rational(coefficient: sympy.Expr, symbol: sympy.Symbol, end: sympy.Expr) -> sympy.Expr:
-    numerator, denominator = sympy.fraction(sympy.cancel(coefficient))
-    below = sympy.cancel(denominator.subs(symbol, end))
-    if below == 0:
-        raise DraftcertError(f"{coefficient} has a pole at {symbol} = {end}")
-    return sympy.cancel(numerator.subs(symbol, end) / below)
+def _modulo_square(ring: Ring, f: fmpq_mpoly, root: sympy.Symbol, square: Quotient) -> Quotient:
+    """A polynomial with `root^2` replaced by what it is, so that the root occurs at most once in each term."""
+    place = ring.index[root]
+    total = Quotient(ring.one - ring.one, ring.one)
+    for powers, value in f.to_dict().items():
+        rest = ring.polynomial({(*powers[:place], powers[place] % 2, *powers[place + 1 :]): value})
+        total = total + Quotient(rest, ring.one) * square ** (powers[place] // 2)
+    return total

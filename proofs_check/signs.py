@@ -7,10 +7,12 @@ point of the domain, 1 only where it is nonnegative on it, and 0 where it cannot
 from __future__ import annotations
 
 import sympy
+from flint import fmpq_mpoly
 
 from ..theory.errors import DraftcertError
 from ..theory.functions import Bennett, expm1, log1p
 from ..theory.theorem import Domain, Range
+from .rational import Key, Quotient, Ring, is_rational, key
 
 UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
 
@@ -19,8 +21,10 @@ class Signs:
     """Reads signs on one domain. Interior: every bound strict, except that integers take all their values."""
 
     def __init__(self, domain: Domain) -> None:
+        self.ring = Ring(tuple(each.symbol for each in domain))
         self._domain = domain
         self._known: dict[sympy.Expr, int] = {}
+        self._polynomials: dict[Key, int] = {}
         for each in domain:
             # sympy simplifies by a symbol's assumptions, so the range must not leave them.
             assumed = each.symbol.is_nonnegative or each.symbol.is_negative or each.symbol.is_integer
@@ -43,15 +47,11 @@ class Signs:
         return self._known[expression]
 
     def _read(self, e: sympy.Expr) -> int:
-        if e.is_Rational:
-            return POSITIVE if e > 0 else NONNEGATIVE if e == 0 else UNKNOWN
-        if e.is_Symbol:
-            return self._eliminate(e)
+        if is_rational(e):
+            return self._of_quotient(self.ring.quotient(e))
         if e.is_Add:
             parts = [self.bound(part) for part in e.args]
-            if min(parts) >= NONNEGATIVE:
-                return max(parts)
-            return self._eliminate(e) or self._factored(e)
+            return max(parts) if min(parts) >= NONNEGATIVE else UNKNOWN
         if e.is_Mul:
             return self._product(e)
         if e.is_Pow:
@@ -59,28 +59,24 @@ class Signs:
         return self._function(e)
 
     def _product(self, e: sympy.Expr) -> int:
+        rational = sympy.Mul(*(part for part in e.args if is_rational(part)))
         lowest, negative = POSITIVE, False
-        for part in e.args:
+        for part in (rational, *(part for part in e.args if not is_rational(part))):
             here = self.bound(part)
             if not here:
                 here, negative = self._negated(part), not negative
             lowest = min(lowest, here)
         if lowest and not negative:
             return lowest
-        expanded = sympy.expand(e)
+        expanded = sympy.expand_mul(e)
         return self.bound(expanded) if expanded.is_Add else UNKNOWN
 
     def _negated(self, e: sympy.Expr) -> int:
         if isinstance(e, sympy.log):
             return self.bound(1 - e.args[0]) if self.positive(e.args[0]) else UNKNOWN
-        if e.is_Pow and e.exp.is_Integer and e.exp.is_odd:
-            here = self._negated(e.base)
-            return here if e.exp > 0 or here == POSITIVE else UNKNOWN
-        if e.is_Mul or isinstance(e, sympy.Function):
-            return UNKNOWN
-        if e.is_Symbol:
-            return self._eliminate(-e)
-        return self.bound(-e)
+        if is_rational(e) or e.is_Add:
+            return self.bound(-e)
+        return UNKNOWN
 
     def _power(self, base: sympy.Expr, exponent: sympy.Expr) -> int:
         if not exponent.is_Rational:
@@ -103,41 +99,75 @@ class Signs:
             return POSITIVE if self.positive(e.args[0]) or self.positive(-e.args[0]) else NONNEGATIVE
         return UNKNOWN
 
-    def _eliminate(self, e: sympy.Expr) -> int:
-        """Where `e` is affine in a variable its least value lies at the end that the sign of the slope gives."""
-        for each in reversed(self._domain):
-            if each.symbol not in e.free_symbols:
-                continue
-            slope = sympy.diff(e, each.symbol)
-            if each.symbol in slope.free_symbols:
-                continue
-            rest = sympy.expand(e - slope * each.symbol)
-            if each.symbol in rest.free_symbols:
-                continue
-            for rising, ends in ((self.bound(slope), _ends(each, False)), (self.bound(-slope), _ends(each, True))):
-                if not rising:
+    # ---- rational functions ------------------------------------------------------------------------------------
+
+    def _of_quotient(self, e: Quotient) -> int:
+        """The product of the signs of the irreducible factors."""
+        if e.numerator == 0:
+            return NONNEGATIVE
+        lowest, negative = POSITIVE, False
+        for polynomial, below in ((e.numerator, False), (e.denominator, True)):
+            content, factors = polynomial.factor()
+            negative ^= content < 0
+            for factor, power in factors:
+                here, sign = self.sign_of_factor(factor)
+                if not here and power % 2 == 0:
+                    here = NONNEGATIVE
+                if not here or (below and here < POSITIVE):
+                    return UNKNOWN
+                lowest = min(lowest, here)
+                negative ^= sign < 0 and power % 2 == 1
+        return UNKNOWN if negative else lowest
+
+    def sign_of_factor(self, factor: fmpq_mpoly) -> tuple[int, int]:
+        """How certain, and which sign an irreducible polynomial has."""
+        here = self._of_polynomial(factor)
+        return (here, 1) if here else (self._of_polynomial(-factor), -1)
+
+    def _of_polynomial(self, f: fmpq_mpoly) -> int:
+        name = key(f)
+        if name not in self._polynomials:
+            self._polynomials[name] = UNKNOWN
+            self._polynomials[name] = self._by_terms(f) or self._eliminate(f)
+        return self._polynomials[name]
+
+    def _by_terms(self, f: fmpq_mpoly) -> int:
+        """No negative coefficient, and no odd power of a variable that may be negative."""
+        best = NONNEGATIVE
+        for powers, value in f.to_dict().items():
+            if value < 0:
+                return UNKNOWN
+            here = POSITIVE
+            for each, power in zip(self._domain, powers, strict=True):
+                if power == 0:
                     continue
-                for end in ends:
-                    least = self.bound(_plain(slope * end + rest))
+                if power % 2 and not self.nonnegative(each.lower):
+                    return UNKNOWN
+                inside = not each.integer and self.nonnegative(each.lower)
+                if not inside and not self.positive(each.lower):
+                    here = NONNEGATIVE
+            best = max(best, here)
+        return best
+
+    def _eliminate(self, f: fmpq_mpoly) -> int:
+        """Where a polynomial is affine in a variable its least value lies at the end that the sign of the slope gives."""
+        degrees = f.degrees()
+        for place in reversed(range(len(self._domain))):
+            if degrees[place] != 1:
+                continue
+            each = self._domain[place]
+            slope = f.derivative(place)
+            for rising, upper in ((self._of_polynomial(slope), False), (self._of_polynomial(-slope), True)):
+                for end in _ends(each, upper) if rising else ():
+                    least = self._of_quotient(self.ring.substitute(f, each.symbol, self.ring.quotient(end)))
                     if least:
                         inside = rising == POSITIVE and not each.integer
                         return POSITIVE if least == POSITIVE or inside else NONNEGATIVE
         return UNKNOWN
 
-    def _factored(self, e: sympy.Expr) -> int:
-        if e.has(sympy.log, Bennett):
-            return UNKNOWN
-        factored = sympy.factor(sympy.together(e))
-        return UNKNOWN if factored == e else self.bound(factored)
-
-
-def _plain(e: sympy.Expr) -> sympy.Expr:
-    """Over one denominator with common factors cancelled, where that has a meaning; expanded otherwise."""
-    return sympy.cancel(sympy.together(e)) if e.is_rational_function() else sympy.expand(e)
-
 
 def _ends(each: Range, upper: bool) -> tuple[sympy.Expr, ...]:
-    """The finite bounds on one side; `Max` below and `Min` above are several bounds that all hold."""
+    """The finite rational bounds on one side; `Max` below and `Min` above are several bounds that all hold."""
     end, several = (each.upper, sympy.Min) if upper else (each.lower, sympy.Max)
     ends = end.args if isinstance(end, several) else (end,)
-    return tuple(x for x in ends if x.is_finite is not False and not x.has(sympy.Max, sympy.Min))
+    return tuple(x for x in ends if is_rational(x))
