@@ -7,6 +7,8 @@ import typer
 from ..theory.errors import DraftcertError
 from .certify import certify
 from .console import err
+from .generate import generate
+from .validate import validate
 
 app = typer.Typer(
     name="draftcert",
@@ -16,7 +18,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-app.command()(certify)
+for command in (validate, certify, generate):
+    app.command()(command)
 
 
 def main() -> None:
