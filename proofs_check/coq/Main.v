@@ -13,7 +13,7 @@
 
 From Coq Require Import Reals List Arith Lra Lia Sorted.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
-From Draftcert Require Import StrictGreedy Margins Trees MeanKL.
+From Draftcert Require Import StrictGreedy Margins Trees MeanKL Rules Renyi.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -251,6 +251,59 @@ Theorem M3_lower_bounds V A a p alpha g x :
   PHI g <= x /\ g / g0 * PHI g0 <= x /\ (1 + alpha) * p a * PHI g0 <= x.
 Proof. exact (multiplicative_bounds V A a p alpha g x). Qed.
 
+(** The chord is the infimum below [g0]: targets of gap [g] come as close to it as wanted. *)
+Theorem M3_sharp alpha g e :
+  let g0 := (1 - alpha) / (1 + alpha) in
+  0 < alpha < 1 -> 0 < g < g0 -> 0 < e ->
+  exists V p, DIST V p /\ (2 <= V)%nat /\ p 1%nat = p 0%nat - g /\
+    (forall j, (j < V)%nat -> j <> 0%nat -> p j <= p 1%nat) /\
+    (forall i, In i [0%nat] <-> (i < V)%nat /\ alpha * p 0%nat <= p i) /\
+    exists x, CERTIFICATE V [0%nat] 1%nat p x /\ x < g / g0 * PHI g0 + e.
+Proof. exact (multiplicative_sharp alpha g e). Qed.
+
+(** ** M2: additive(t); [g] is at most the gap to every other token *)
+Theorem M2_lower_bounds V A a p t g x :
+  DIST V p -> NoDup A -> (a < V)%nat -> (forall i, In i A <-> (i < V)%nat /\ p a - t <= p i) ->
+  0 <= g -> 0 <= t <= 1 -> (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) ->
+  CERTIFICATE V A 1%nat p x -> PHI t <= x /\ PHI g <= x.
+Proof. exact (additive_bounds V A a p t g x). Qed.
+
+(** ... where the runner-up [b] is accepted, at the gap [g <= t] *)
+Theorem M2_lower_bounds_accepted_runner_up V A a b p t g x :
+  DIST V p -> NoDup A -> (a < V)%nat -> (forall i, In i A <-> (i < V)%nat /\ p a - t <= p i) ->
+  (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g <= t -> 2 * t - 1 < g -> CERTIFICATE V A 1%nat p x ->
+  let u := (1 + g + t) / 3 in let s := 2 * u - t in
+  s * PHI (t / s) <= x /\
+  (g <= t / 2 -> ln 3 + (u * ln u + (u - g) * ln (u - g) + (u - t) * ln (u - t)) <= x).
+Proof. exact (additive_margin_bounds V A a b p t g x). Qed.
+
+(** ** M4: the [k] accepted tokens are at least as likely as every rejected one *)
+Theorem M4_lower_bound V A a p g k x :
+  DIST V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A -> 0 <= g <= 1 -> length A = k ->
+  (forall i j, In i A -> (j < V)%nat -> ~ In j A -> p j <= p i) ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> CERTIFICATE V A 1%nat p x ->
+  let s := (2 + (INR k - 1) * g) / (INR k + 1) in s * PHI (g / s) <= x.
+Proof. exact (top_k_bound V A a p g k x). Qed.
+
+Theorem M4_sharp k g : (1 <= k)%nat -> 0 <= g <= 1 ->
+  let s := (2 + (INR k - 1) * g) / (INR k + 1) in
+  exists p, DIST (k + 1)%nat p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
+  CERTIFICATE (k + 1)%nat (seq 0 k) 1%nat p (s * PHI (g / s)).
+Proof.
+  intros Hk Hg s. exists (flat_family (k + 1) g).
+  destruct (top_k_attained k g Hk Hg) as [h1 h2]. split; [exact h1|]. split; [|exact h2].
+  intros j Hj. unfold flat_family.
+  rewrite (mem_in [0%nat] 0) by now left. rewrite mem_out by (intros [h|[]]; congruence). lra.
+Qed.
+
+(** ** M5: no rejected token is above [tau] *)
+Theorem M5_lower_bound V A a p g tau x :
+  DIST V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A -> 0 <= g ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) ->
+  (forall j, (j < V)%nat -> ~ In j A -> p j <= tau) -> 0 < g + 2 * tau -> CERTIFICATE V A 1%nat p x ->
+  let s := Rmin 1 (g + 2 * tau) in s * PHI (g / s) <= x.
+Proof. exact (threshold_bound V A a p g tau x). Qed.
+
 (** ** T6 *)
 Theorem T6_order V A A' m m' p x x' :
   incl A A' -> (m <= m')%nat -> CERTIFICATE V A m p x -> CERTIFICATE V A' m' p x' -> x <= x'.
@@ -307,6 +360,41 @@ Theorem B2_tight N V A m p C (ord : list nat) eps k :
     NoDup rej /\ length rej = k /\
     (forall n, In n rej -> (n < N)%nat /\ REJECTED (V n) (A n) (m n) (q n)).
 Proof. intros h1 h2 h3 h4. exact (mean_kl_tight N V A m p C ord eps h1 h2 h3 h4 k). Qed.
+
+(** ** B3: the Renyi divergence of order [a > 0], [a <> 1].
+
+    [PW x a] is [x^a] with [0^a = 0].  The divergence is infinite where [1 < a] and
+    [FINITE V p q] fails, and where [a < 1] and the sum is 0. *)
+Notation PW x a := (if Rlt_dec 0 x then Rpower x a else 0).
+Notation RENYI_SUM V a p q := (SUM (seq 0 V) (fun i => PW (p i) a * PW (q i) (1 - a))).
+Notation RENYI V a p q := (ln (RENYI_SUM V a p q) / (a - 1)).
+Notation LEAST_RENYI V A M a p v :=
+  ((exists q, DIST V q /\ BEATS A M q /\ FINITE V p q /\ 0 < RENYI_SUM V a p q /\ RENYI V a p q = v%R) /\
+   (forall q, DIST V q -> BEATS A M q -> (1 < a -> FINITE V p q) -> (a < 1 -> 0 < RENYI_SUM V a p q) ->
+      v <= RENYI V a p q)).
+
+(** [S] is the mass of the [n] tokens that the level moves; the level equation holds for powers. *)
+Theorem B3_projection V (A M : list nat) p a c :
+  DIST V p -> SETS V A M -> M <> nil -> 0 < a -> a <> 1 -> 0 <= c ->
+  SUM A (fun i => Rmax 0 (PW (p i) a - PW c a)) = SUM M (fun i => Rmax 0 (PW c a - PW (p i) a)) ->
+  let S := SUM (MOVED A M p c) p in let n := INR (length (MOVED A M p c)) in
+  LEAST_RENYI V A M a p (a / (a - 1) * ln (1 - S + n * c)).
+Proof.
+  intros Hp Hd HM Ha Ha1 Hc Hl S n. pose proof (renyi_projection V A M p a c Hp Hd HM Ha Ha1 Hc Hl) as H.
+  cbv zeta in H. rewrite (levelled_mass V A M p c Hp Hd) in H. exact H.
+Qed.
+
+Theorem B3_level_exists V (A M : list nat) p a :
+  DIST V p -> SETS V A M -> 0 < a -> exists c, 0 <= c /\
+  SUM A (fun i => Rmax 0 (PW (p i) a - PW c a)) = SUM M (fun i => Rmax 0 (PW c a - PW (p i) a)).
+Proof. exact (renyi_level_exists V A M p a). Qed.
+
+(** Strict greedy: the level is the power mean of the two tokens. *)
+Theorem B3_strict_greedy V x y p a :
+  DIST V p -> (x < V)%nat -> (y < V)%nat -> x <> y -> 0 <= p y <= p x -> 0 < p x -> 0 < a -> a <> 1 ->
+  let c := Rpower ((PW (p x) a + PW (p y) a) / 2) (/ a) in
+  LEAST_RENYI V [x] [y] a p (a / (a - 1) * ln (1 - (p x + p y) + 2 * c)).
+Proof. exact (renyi_strict V x y p a). Qed.
 
 (** ** phi *)
 Theorem phi_bounds x : 0 <= x <= 1 -> x * x / 2 <= PHI x /\ PHI x <= x * ln 2 /\ PHI x <= ln 2.

@@ -39,10 +39,11 @@ Proof.
   - exact (continuity_plus (f x) (fun c => sum l (fun i => f i c)) (Hf x) IH).
 Qed.
 
-Lemma level_exists V A M p :
-  prob V p -> disjoint_sets V A M -> exists c, 0 <= c <= 1 /\ level_eq A M p c.
+Lemma level_exists_bounded A M (p : nat -> R) :
+  (forall a, In a A -> p a <= 1) -> (forall i, In i M -> 0 <= p i) ->
+  exists c, 0 <= c <= 1 /\ level_eq A M p c.
 Proof.
-  intros Hp (_ & _ & HA & HM).
+  intros HA HM.
   destruct (IVT_cor (fun c => sum A (fun a => Rmax 0 (p a - c)) - sum M (fun i => Rmax 0 (c - p i))) 0 1)
     as (c & Hc & He); [|lra| |exists c; split; [assumption|unfold level_eq; lra]].
   - apply (continuity_minus (fun c => sum A (fun a => Rmax 0 (p a - c)))
@@ -50,13 +51,21 @@ Proof.
     + apply (continuity_sum A (fun a c => Rmax 0 (p a - c))), continuity_excess_above.
     + apply (continuity_sum M (fun i c => Rmax 0 (c - p i))), continuity_excess_below.
   - rewrite (sum_ext M (fun i => Rmax 0 (0 - p i)) (fun _ => 0)).
-    2:{ intros i Hi. pose proof (prob_le_1 V p i Hp (proj1 (HM i Hi))). apply Rmax_left. lra. }
+    2:{ intros i Hi. specialize (HM i Hi). apply Rmax_left. lra. }
     rewrite (sum_ext A (fun a => Rmax 0 (p a - 1)) (fun _ => 0)).
-    2:{ intros a Ha. pose proof (prob_le_1 V p a Hp (HA a Ha)). apply Rmax_left. lra. }
+    2:{ intros a Ha. specialize (HA a Ha). apply Rmax_left. lra. }
     rewrite !sum_zero.
     assert (0 <= sum A (fun a => Rmax 0 (p a - 0))) by (apply sum_nonneg; intros; apply Rmax_l).
     assert (0 <= sum M (fun i => Rmax 0 (1 - p i))) by (apply sum_nonneg; intros; apply Rmax_l).
     nra.
+Qed.
+
+Lemma level_exists V A M p :
+  prob V p -> disjoint_sets V A M -> exists c, 0 <= c <= 1 /\ level_eq A M p c.
+Proof.
+  intros Hp (_ & _ & HA & HM). apply level_exists_bounded.
+  - intros a Ha. now apply (prob_le_1 V p a Hp (HA a Ha)).
+  - intros i Hi. now apply Hp, HM.
 Qed.
 
 Section Level.
@@ -188,19 +197,25 @@ Proof.
   intros h. split; [auto|]. now apply levelled_finite.
 Qed.
 
+(** What feasibility buys: the moved mass sits where [q] is small. *)
+Lemma moves_sum_nonpos q :
+  M <> nil -> beats A M q -> sum (seq 0 V) (fun i => moves i * q i) <= 0.
+Proof.
+  intros HM0 Hb. rewrite sum_moves. destruct (list_min M q HM0) as (j & Hj & Hmin).
+  assert (H1 : sum A (fun a => Rmax 0 (p a - c) * q a) <= sum A (fun a => q j * Rmax 0 (p a - c))).
+  { apply sum_le. intros a Ha. pose proof (Rmax_l 0 (p a - c)). specialize (Hb j a Hj Ha). nra. }
+  assert (H2 : sum M (fun i => q j * Rmax 0 (c - p i)) <= sum M (fun i => Rmax 0 (c - p i) * q i)).
+  { apply sum_le. intros i Hi. pose proof (Rmax_l 0 (c - p i)). specialize (Hmin i Hi). nra. }
+  rewrite !sum_scal in *. red in Hl. rewrite Hl in H1. lra.
+Qed.
+
 Lemma dual_sum_nonneg q :
   M <> nil -> prob V q -> beats A M q -> 0 <= sum (seq 0 V) (dual_term q).
 Proof.
   intros HM0 Hq Hb. unfold dual_term.
   rewrite sum_minus, sum_minus, (proj2 Hp), (proj2 Hq).
   rewrite (sum_ext _ (fun i => moves i * q i / c) (fun i => / c * (moves i * q i))) by (intros; unfold Rdiv; ring).
-  rewrite sum_scal, sum_moves.
-  destruct (list_min M q HM0) as (j & Hj & Hmin). 
-  assert (H1 : sum A (fun a => Rmax 0 (p a - c) * q a) <= sum A (fun a => q j * Rmax 0 (p a - c))).
-  { apply sum_le. intros a Ha. pose proof (Rmax_l 0 (p a - c)). specialize (Hb j a Hj Ha). nra. }
-  assert (H2 : sum M (fun i => q j * Rmax 0 (c - p i)) <= sum M (fun i => Rmax 0 (c - p i) * q i)).
-  { apply sum_le. intros i Hi. pose proof (Rmax_l 0 (c - p i)). specialize (Hmin i Hi). nra. }
-  rewrite !sum_scal in *. red in Hl. rewrite Hl in H1.
+  rewrite sum_scal. pose proof (moves_sum_nonpos q HM0 Hb).
   assert (H3 : 0 <= / c).
   { destruct Hc as [h|<-]; [left; now apply Rinv_0_lt_compat|rewrite Rinv_0; lra]. }
   nra.
