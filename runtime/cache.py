@@ -1,0 +1,133 @@
+"""Key/value cache of the tree decoder: preallocated, written in place, compacted by the accepted path.
+
+A target pass writes the states of all tree nodes behind those of the committed tokens; `commit` then moves the
+accepted ones to the front and forgets the rest. Nothing is reallocated except when the capacity doubles. Every layer
+keeps all its tokens, sliding-window layers too (the mask hides what their window has left), so that any draft can be
+taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from ..theory.errors import DraftcertError
+
+
+class TreeLayer(CacheLayerMixin):
+    """Keys and values `[batch, heads, capacity, dimension]` of one layer; rows of the batch may differ in length."""
+
+    is_compileable = False
+    is_croppable = True
+    is_sliding = False
+
+    def __init__(self, owner: TreeCache):
+        super().__init__()
+        self.owner = owner
+        self.buffers: list[torch.Tensor] = []
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        """Allocate the buffers once the shapes are known."""
+        self.device = key_states.device
+        self.buffers = [self._allocate(states) for states in (key_states, value_states)]
+        self.is_initialized = True
+
+    def _allocate(self, states: torch.Tensor) -> torch.Tensor:
+        batch, heads, _, dimension = states.shape
+        return states.new_zeros(batch, heads, self.owner.capacity, dimension)
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any):
+        """Write the new states behind the committed ones and return everything up to their end."""
+        lengths = self.owner.lengths
+        added = key_states.shape[2]
+        end = max(lengths) + added
+        self.owner.reserve(end)
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        for index, states in enumerate((key_states, value_states)):
+            buffer = self.buffers[index]
+            if buffer.shape[2] < end:
+                grown = self._allocate(states)
+                grown[:, :, : buffer.shape[2]] = buffer
+                self.buffers[index] = buffer = grown
+            if min(lengths) == max(lengths):
+                buffer[:, :, end - added : end] = states
+            else:
+                for row, length in enumerate(lengths):
+                    buffer[row, :, length : length + added] = states[row]
+        keys, values = self.buffers
+        return keys[:, :, :end], values[:, :, :end]
+
+    def move(self, row: int, source: torch.Tensor, start: int) -> None:
+        """Copy the states at `source` to `start` and the places after it."""
+        for buffer in self.buffers:
+            buffer[row, :, start : start + len(source)] = buffer[row][:, source]
+
+    def get_seq_length(self) -> int:
+        """Committed tokens of the longest row."""
+        return max(self.owner.lengths)
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Number of keys a pass of that many tokens sees, and the offset of the first."""
+        return self.get_seq_length() + query_length, 0
+
+    def get_max_length(self) -> int:
+        """No maximum: the buffers grow."""
+        return -1
+
+    get_max_cache_shape = get_max_length
+
+
+class TreeCache(Cache):
+    """The cache of a batch of sequences, each `lengths[row]` committed tokens long.
+
+    >>> cache = TreeCache(layers=2, capacity=8)
+    >>> keys = torch.arange(4.0).reshape(1, 1, 4, 1)
+    >>> for layer in range(2):
+    ...     _ = cache.update(keys, keys, layer)
+    >>> cache.commit(0, [0, 2, 3])  # node 1 was rejected
+    >>> cache.lengths, cache.layers[1].buffers[0][0, 0, :3, 0].tolist()
+    ([3], [0.0, 2.0, 3.0])
+    """
+
+    def __init__(self, layers: int, batch: int = 1, capacity: int = 256):
+        self.capacity = capacity
+        self.lengths = [0] * batch
+        super().__init__(layers=[TreeLayer(self) for _ in range(layers)])
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drop all sequences but these."""
+        for layer in self._filled:
+            layer.buffers = [buffer[list(rows)] for buffer in layer.buffers]
+        self.lengths = [self.lengths[row] for row in rows]
+
+    def reserve(self, tokens: int) -> None:
+        """Let the buffers hold that many tokens from the next pass on: at least double what they did."""
+        while self.capacity < tokens:
+            self.capacity *= 2
+
+    @property
+    def _filled(self) -> list[TreeLayer]:
+        """All layers but those that share the states of another."""
+        return [layer for layer in self.layers if isinstance(layer, TreeLayer) and layer.is_initialized]
+
+    def commit(self, row: int, nodes: Sequence[int]) -> None:
+        """Keep of the last pass the states of these nodes (its columns, ascending), as if only they had been given.
+
+        Raises:
+            DraftcertError: nodes that do not ascend: a path never does otherwise.
+        """
+        start = self.lengths[row]
+        nodes = list(nodes)
+        if any(a >= b for a, b in zip(nodes, nodes[1:], strict=False)) or (nodes and nodes[0] < 0):
+            raise DraftcertError(f"cannot commit the nodes {nodes}: a path ascends from the root")
+        moved = next((index for index, node in enumerate(nodes) if index != node), len(nodes))
+        if moved < len(nodes):
+            source = torch.tensor(nodes[moved:]) + start
+            for layer in self._filled:
+                source = source.to(layer.device)
+                layer.move(row, source, start + moved)
+        self.lengths[row] = start + len(nodes)

@@ -1,0 +1,119 @@
+"""What every drafter is, and how a tree grows from likely successors."""
+
+from __future__ import annotations
+
+import heapq
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from ..tree import Tree
+
+Successors = Sequence[tuple[int, float]]
+"""Tokens that may follow, each with the estimated probability that the target accepts it there."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one target pass told: per node of `tree` the target's most likely tokens and their probabilities.
+
+    `path` is the accepted path; the greedy token after a node is `top_ids[node][0]`.
+    """
+
+    tree: Tree
+    path: tuple[int, ...]
+    top_ids: list[list[int]]
+    top_probabilities: list[list[float]]
+
+
+@runtime_checkable
+class Drafter(Protocol):
+    """All the decoder asks of a drafter. Nothing a drafter does can change the output under strict greedy."""
+
+    def begin(self, prompt: Sequence[int]) -> Drafter:
+        """The drafter for a new sequence with this prompt: itself, or a copy where it remembers the sequence."""
+        ...
+
+    def propose(self, context: Sequence[int], max_nodes: int, max_depth: int) -> Tree:
+        """A tree whose root carries `context[-1]`, of at most so many nodes (the root included) and so deep."""
+        ...
+
+    def observe(self, context: Sequence[int], observation: Observation) -> None:
+        """Learn from the pass over the tree that was proposed for `context`."""
+        ...
+
+
+class SuccessorDrafter(ABC):
+    """A drafter that can say what is likely to follow any drafted path; its trees grow best-first."""
+
+    def begin(self, prompt: Sequence[int]) -> Drafter:
+        """The drafter for a new sequence: itself, unless it remembers the sequence."""
+        return self
+
+    @abstractmethod
+    def successors(self, context: Sequence[int], path: tuple[int, ...]) -> Successors:
+        """Likely successors of `context` followed by the drafted tokens `path`, each token once."""
+
+    def propose(self, context: Sequence[int], max_nodes: int, max_depth: int) -> Tree:
+        """The most likely tree of that size."""
+        return grow(context[-1], lambda path: self.successors(context, path), max_nodes, max_depth)
+
+    def observe(self, context: Sequence[int], observation: Observation) -> None:
+        """Learn from the pass over the tree that was proposed for `context`."""
+
+
+def grow(root: int, successors: Callable[[tuple[int, ...]], Successors], max_nodes: int, max_depth: int) -> Tree:
+    """The tree of `max_nodes` nodes with the greatest expected number of accepted tokens.
+
+    A node's probability is the product of the estimates along its path, so it never exceeds its parent's: taking the
+    most likely open node again and again is optimal (best-first). Nodes come out in that order, hence the first n of
+    them are the best tree of n nodes.
+    """
+    tokens, parents, probabilities = [root], [-1], [1.0]
+    paths: list[tuple[int, ...]] = [()]
+    open_nodes: list[tuple[float, int, int, list[tuple[int, float]]]] = []
+
+    def offer(parent: int, siblings: list[tuple[int, float]], index: int) -> None:
+        if index < len(siblings) and siblings[index][1] > 0:
+            heapq.heappush(open_nodes, (-probabilities[parent] * siblings[index][1], parent, index, siblings))
+
+    def expand(node: int) -> None:
+        if len(paths[node]) < max_depth:
+            offer(node, sorted(successors(paths[node]), key=lambda item: -item[1]), 0)
+
+    expand(0)
+    while open_nodes and len(tokens) < max_nodes:
+        negative, parent, index, siblings = heapq.heappop(open_nodes)
+        offer(parent, siblings, index + 1)
+        tokens.append(siblings[index][0])
+        parents.append(parent)
+        probabilities.append(-negative)
+        paths.append((*paths[parent], tokens[-1]))
+        expand(len(tokens) - 1)
+    return Tree(tuple(tokens), tuple(parents), tuple(probabilities))
+
+
+@dataclass
+class HitRate:
+    """How often a kind of proposal was right, per kind, starting from a prior worth `weight` trials."""
+
+    prior: Callable[..., float]
+    weight: float = 8.0
+    counts: dict[tuple[int, ...], list[float]] = field(default_factory=dict)
+
+    def __call__(self, *kind: int) -> float:
+        """The estimated probability that a proposal of this kind is accepted."""
+        hits, trials = self._count(kind)
+        return hits / trials
+
+    def add(self, hit: bool, *kind: int) -> None:
+        """Count one proposal whose parent was accepted."""
+        count = self._count(kind)
+        count[0] += hit
+        count[1] += 1
+
+    def _count(self, kind: tuple[int, ...]) -> list[float]:
+        if kind not in self.counts:
+            self.counts[kind] = [self.prior(*kind) * self.weight, self.weight]
+        return self.counts[kind]

@@ -1,0 +1,84 @@
+"""Tiny random targets of many architectures, and the real model where it is installed."""
+
+import functools
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+    "head_dim": 8,
+}
+TOKENS: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0}
+CONFIGS: dict[str, Any] = {
+    "llama": lambda: transformers.LlamaConfig(**SIZES, **TOKENS),
+    "smollm3": lambda: transformers.SmolLM3Config(**SIZES, **TOKENS),
+    "qwen2": lambda: transformers.Qwen2Config(**SIZES, **TOKENS),
+    "qwen3": lambda: transformers.Qwen3Config(**SIZES, **TOKENS),
+    "mistral": lambda: transformers.MistralConfig(**SIZES, **TOKENS, sliding_window=None),
+    "mistral-window": lambda: transformers.MistralConfig(**SIZES, **TOKENS, sliding_window=9),
+    "gemma": lambda: transformers.GemmaConfig(**SIZES, **TOKENS),
+    "gemma3-window": lambda: transformers.Gemma3TextConfig(
+        **SIZES, **TOKENS, sliding_window=9, layer_types=["sliding_attention", "full_attention"]
+    ),
+    "gpt2": lambda: transformers.GPT2Config(vocab_size=61, n_embd=32, n_layer=2, n_head=4, n_positions=256, **TOKENS),
+}
+
+
+def _tiny(name: str = "llama", seed: int = 0, sharpness: float = 6.0) -> Any:
+    """A random model whose distributions are sharp enough for drafts to be right now and then."""
+    torch.manual_seed(seed)
+    model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), dtype=torch.float32).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.mul_(sharpness)
+    return model
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Any:
+    """`tiny(architecture, seed)` makes a random target; kept for the session."""
+    return functools.cache(_tiny)
+
+
+def _hf_greedy(model: Any, prompt: list[int], new: int, eos: int | list[int] | None = None) -> list[int]:
+    """What transformers decodes greedily: the new tokens."""
+    ids = torch.tensor([prompt])
+    out = model.generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=new, do_sample=False, eos_token_id=eos, pad_token_id=0
+    )
+    return out[0, len(prompt) :].tolist()
+
+
+@pytest.fixture(scope="session")
+def hf_greedy() -> Any:
+    """`hf_greedy(model, prompt, new, eos)`."""
+    return _hf_greedy
+
+
+@pytest.fixture(params=sorted(CONFIGS))
+def architecture(request: pytest.FixtureRequest) -> str:
+    """Every architecture in turn."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Any:
+    """The real model; a test that needs it is skipped where its package is not installed."""
+    from draftcert.runtime.models import default_gguf, load_model
+    from draftcert.theory import DraftcertError
+
+    try:
+        default_gguf()
+    except DraftcertError as error:
+        pytest.skip(str(error))
+    return load_model()
