@@ -4,21 +4,20 @@
     C = inf { KL(target || draft) : no accepted token among the drafter's top m }   runtime.reference.project
     certified iff KL(target || draft) < C
 
-Most rows are settled by their K largest logits, which one pass finds. Where the accepted set or the competitors reach
-beyond those, a second exact pass over the whole row follows; `passes` says which rows needed it.
+Most rows are settled by their k largest logits, which one traversal finds. Where the accepted set or the competitors
+reach beyond those, further exact traversals of those rows follow; `passes` says which rows needed them. Both functions
+are operators of torch (runtime.operators), so that they compile, export and differentiate.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from ..theory import DraftcertError, Rule, parse_rule
-from ..theory.statistics import LOGIT_RATIO, Entropy
-from .reference import UNIT, RowStats, as_rows, divergence, project, refuse_rows, statistics
-from .threshold import LOG_TOP, AcceptedSet, Enclosure, accepted_set, floors, largest_rank
+from ..theory import DraftcertError, Rule
+from . import operators
+from .reference import RowStats, without_padding
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Certificate:
     - `accepted`: how many tokens are accepted, most likely first.
     - `exact`: whether the accepted set is decided. Where a token lies within rounding of the threshold it is not, and
       a sound certificate is that of the smaller set.
-    - `passes`: 1 where the K largest logits settled the row, 2 where the whole row was needed.
+    - `passes`: 1 where the k largest logits settled the row, 2 where it had to be traversed again.
     - `kl`: KL(target || draft) in nats, and `certified`: kl < value. `None` without drafter logits.
     """
 
@@ -65,13 +64,10 @@ def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> Row
     >>> stats.argmax.tolist(), stats.top_ids.tolist()
     ([1], [[1, 2, 0]])
     """
-    rows = as_rows(logits, vocab_size)
-    if not 1 <= k <= rows.shape[-1]:
-        raise DraftcertError(f"k = {k} lies outside 1..{rows.shape[-1]}, the size of the vocabulary")
-    shape = logits.shape[:-1]
-    refuse_rows(rows, rows.amax(-1), shape)
-    stats = statistics(rows, k)
-    return RowStats(**{name: tensor.reshape(shape + tensor.shape[1:]) for name, tensor in vars(stats).items()})
+    target = without_padding(logits, vocab_size, "logits")
+    if not 1 <= k <= target.shape[-1]:
+        raise DraftcertError(f"k = {k} lies outside 1..{target.shape[-1]}, the size of the vocabulary")
+    return RowStats(*operators.row_stats(target, k))
 
 
 def certify(
@@ -112,105 +108,26 @@ def certify(
     >>> round(float(result.value), 6), int(result.accepted)
     (0.020136, 1)
     """
-    rule = parse_rule(rule)
-    rows = as_rows(target_logits, vocab_size, "target_logits")
-    size = rows.shape[-1]
+    target = without_padding(target_logits, vocab_size, "target_logits")
+    draft = None
+    if draft_logits is not None:
+        draft = without_padding(draft_logits, vocab_size, "draft_logits")
+        if draft_logits.shape != target_logits.shape:
+            raise DraftcertError(
+                f"draft_logits of shape {tuple(draft_logits.shape)} beside target_logits of "
+                f"{tuple(target_logits.shape)}: both rate the same tokens; cut padding off with vocab_size"
+            )
+        if draft_logits.device != target_logits.device:
+            raise DraftcertError(f"draft_logits on {draft_logits.device}, target_logits on {target_logits.device}")
+    size = target.shape[-1]
     if not 1 <= candidates <= size - 1:
         raise DraftcertError(f"candidates = {candidates} lies outside 1..{size - 1}: one token at least must be left")
-    if not 0 < temperature < torch.inf:
+    if not 0 < temperature < float("inf"):
         raise DraftcertError(
             f"temperature = {temperature} is not a positive number; for temperature 0 use strict_greedy"
         )
     if k < 1:
         raise DraftcertError(f"k = {k} must be at least 1")
-    shape = target_logits.shape[:-1]
-    refuse_rows(rows, rows.amax(-1), shape, "target_logits")
-    columns = _certify_rows(rows, rule, candidates, temperature, sound, k)
-    result = {name: column.reshape(shape) for name, column in vars(columns).items() if column is not None}
-    if draft_logits is not None:
-        kl = _kl(rows, target_logits, draft_logits, temperature, sound, vocab_size)
-        result |= {"kl": kl, "certified": kl < result["value"]}
-    return Certificate(**result)
-
-
-def _kl(
-    rows: Tensor, target_logits: Tensor, draft_logits: Tensor, temperature: float, sound: bool, vocab_size: int | None
-) -> Tensor:
-    draft = as_rows(draft_logits, vocab_size, "draft_logits")
-    if draft_logits.shape != target_logits.shape:
-        raise DraftcertError(
-            f"draft_logits of shape {tuple(draft_logits.shape)} beside target_logits of {tuple(target_logits.shape)}: "
-            "both rate the same tokens; cut padding off with vocab_size"
-        )
-    if draft_logits.device != target_logits.device:
-        raise DraftcertError(f"draft_logits on {draft_logits.device}, target_logits on {target_logits.device}")
-    shape = target_logits.shape[:-1]
-    refuse_rows(draft, draft.amax(-1), shape, "draft_logits")
-    value, error = divergence(rows, draft, temperature)
-    return (value + error if sound else value).reshape(shape)
-
-
-def _certify_rows(rows: Tensor, rule: Rule, candidates: int, temperature: float, sound: bool, k: int) -> Certificate:
-    size = rows.shape[-1]
-    window = min(size, max(k, largest_rank(rule)) + candidates)
-    stats = statistics(rows, window, temperature)
-    raw = rows.gather(-1, stats.top_ids).double()
-    gaps = (raw[..., :1] - raw) / temperature
-    known = _known(rule, rows, stats, raw, gaps, temperature)
-    accepted = accepted_set(rule, gaps, known, size, sound=sound)
-    result = _certificate(accepted, gaps, known, candidates, size, sound)
-    # The window shows the competitors unless the accepted tokens fill it up, or leave fewer than m to be rejected.
-    unseen = (accepted.count + candidates > window) & (accepted.count + candidates <= size)
-    unseen |= (accepted.count == window) & (window < size)
-    if window < size and bool(unseen.any()):
-        whole = _certify_rows(rows[unseen], rule, candidates, temperature, sound, size)
-        for name, column in vars(result).items():
-            if column is not None:
-                column[unseen] = getattr(whole, name)
-        result.passes[unseen] = 2
-    return result
-
-
-def _known(rule: Rule, rows: Tensor, stats: RowStats, raw: Tensor, gaps: Tensor, temperature: float) -> dict:
-    """Enclosures of the statistics of the row that the rule's thresholds use."""
-    log_top = stats.max - stats.logsumexp
-    error = stats.logsumexp_error + 2 * UNIT * stats.max.abs()
-    known = {
-        LOG_TOP: Enclosure.widened(log_top - error, (log_top + error).clamp(max=0)),
-        Entropy(0): Enclosure.widened(stats.entropy - stats.entropy_error, stats.entropy + stats.entropy_error),
-    }
-    if rule.needs_logits:
-        # 0/0 is NaN, which no comparison accepts.
-        ratio = raw[..., min(1, raw.shape[-1] - 1)] / raw[..., 0]
-        known[LOGIT_RATIO] = Enclosure.widened(ratio, ratio)
-    for floor in floors(rule):
-        all_gaps = (raw[..., :1] - rows.double()) / temperature
-        log_probabilities = -all_gaps - (stats.logsumexp - stats.max)[..., None]
-        weights = log_probabilities.exp()
-        value = -(weights * torch.log(weights + float(floor))).sum(-1)
-        # |d/dp p ln(p + f)| <= |ln(p + f)| + 1, and p is known to a relative `error` and its own rounding.
-        bound = 4 * (error + (rows.shape[-1] + 16) * UNIT) * (1 + value.abs() + abs(float(floor)))
-        known[Entropy(floor)] = Enclosure.widened(value - bound, value + bound)
-    return known
-
-
-def _certificate(
-    accepted: AcceptedSet, gaps: Tensor, known: dict, candidates: int, size: int, sound: bool
-) -> Certificate:
-    """The certificate of rows whose accepted tokens and competitors lie in the window; others are done again."""
-    log_top = known[LOG_TOP]
-    top_probability = log_top.lower.exp() if sound else ((log_top.lower + log_top.upper) / 2).exp()
-    projected = project(top_probability, gaps, accepted.count.clamp(min=1), candidates)
-    value = projected.value
-    if sound:
-        value = (value * (1 - 64 * (projected.pool.sum(-1) + 16) * UNIT)).clamp(min=0)
-    value = torch.where(accepted.count == 0, 0.0, value)
-    everything = accepted.count + candidates > size
-    return Certificate(
-        value=torch.where(everything, torch.inf, value),
-        level=torch.where(everything, torch.nan, projected.level),
-        threshold=top_probability * torch.exp(-accepted.gap),
-        accepted=accepted.count,
-        exact=accepted.decided,
-        passes=torch.ones_like(accepted.count, dtype=torch.uint8),
-    )
+    text = rule if isinstance(rule, str) else rule.expression
+    result = operators.certify(target, draft, text, candidates, float(temperature), sound, k)
+    return Certificate(*result[:6]) if draft is None else Certificate(*result)

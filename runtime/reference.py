@@ -40,18 +40,19 @@ class RowStats:
     entropy_error: Tensor
 
 
-def as_rows(logits: Tensor, vocab_size: int | None, name: str = "logits") -> Tensor:
-    """The logits as a matrix of rows without the padding of the vocabulary, or a named error."""
+def without_padding(logits: Tensor, vocab_size: int | None, name: str) -> Tensor:
+    """The logits of the vocabulary proper, or a named error where these are no logits."""
     if not isinstance(logits, Tensor):
         raise DraftcertError(f"{name} must be a torch tensor, not {type(logits).__name__}")
     if logits.dtype not in FLOATS:
         raise DraftcertError(f"{name} of dtype {logits.dtype}: float32, bfloat16, float16 and float64 are supported")
     if logits.dim() == 0 or logits.shape[-1] == 0:
         raise DraftcertError(f"{name} of shape {tuple(logits.shape)} have no tokens: the last axis is the vocabulary")
-    size = logits.shape[-1]
-    if vocab_size is not None and not 1 <= vocab_size <= size:
-        raise DraftcertError(f"vocab_size = {vocab_size} lies outside 1..{size}, the last axis of {name}")
-    return logits[..., :vocab_size].reshape(-1, vocab_size or size)
+    if vocab_size is None:
+        return logits
+    if not 1 <= vocab_size <= logits.shape[-1]:
+        raise DraftcertError(f"vocab_size = {vocab_size} lies outside 1..{logits.shape[-1]}, the last axis of {name}")
+    return logits[..., :vocab_size]
 
 
 def refuse_rows(rows: Tensor, maximum: Tensor, shape: torch.Size, name: str = "logits") -> None:
@@ -89,7 +90,7 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0) -> RowStats:
     """
     values, ids = top(rows, k)
     values = values.double()
-    maximum = values[..., :1]
+    maximum = rows.amax(-1, keepdim=True).double()  # NaN where a logit is, unlike the selection
     gaps = (maximum - rows.double()) / temperature
     mass, moment = moments(gaps)
     shift = mass.log()
@@ -163,7 +164,7 @@ def divergence(target: Tensor, draft: Tensor, temperature: float = 1.0) -> tuple
     log_ratio = torch.where(possible, log_target - log_draft, -torch.inf)
     p, q = log_target.exp(), log_draft.exp()
     # Both forms are the same summand. The first never divides by an underflown q, the second never overflows e^-d.
-    in_logs = formulas.kl_of_logs(p, log_ratio)
+    in_logs = torch.where(log_ratio == torch.inf, torch.inf, formulas.kl_of_logs(p, log_ratio))
     value = torch.where(log_ratio >= -1, in_logs, formulas.kl(p, q.clamp(min=TINY))).sum(-1)
     # First-order noise of sum (p d - p + q) in ln p and ln q, twice for what is of higher order.
     by_target = torch.where(possible, p * log_ratio.abs() * (target_error + 8 * UNIT), 0.0)

@@ -52,7 +52,8 @@ def gap(threshold: sympy.Basic) -> sympy.Basic:
         return sympy.oo
     rest = ratio - 1
     if isinstance(ratio, sympy.Add) and not any(term.is_number for term in rest.as_ordered_terms()):
-        return sympy.Mul(-1, log1p(rest))
+        logarithm: Any = log1p(rest)
+        return -logarithm
     return sympy.expand_log(-sympy.log(ratio), force=True)
 
 
@@ -127,9 +128,10 @@ def largest_rank(rule: Rule) -> int:
     return max((rank_limit(c) for c in rule.conditions if isinstance(c, RankCondition)), default=0)
 
 
-def floors(rule: Rule) -> tuple[sympy.Basic, ...]:
-    """The floors f > 0 of the rule's entropies `-sum p ln(p + f)`: each is a further sum over the row."""
-    return tuple(sorted({e.args[0] for e in rule.accepts.atoms(Entropy)} - {sympy.S.Zero}, key=sympy.default_sort_key))
+def floored_entropies(rule: Rule) -> dict[sympy.Basic, float]:
+    """The rule's entropies `-sum p ln(p + f)` with their floors f > 0: each is a further sum over the row."""
+    found: dict[sympy.Basic, Any] = {entropy: entropy.args[0] for entropy in rule.accepts.atoms(Entropy)}
+    return {entropy: float(floor) for entropy, floor in found.items() if floor != 0}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,179 @@
+"""`row_stats` and `certify` as operators of torch: opaque to torch.compile and torch.export, with shapes and gradients.
+
+The bodies choose the kernel for the device (runtime.kernels) and raise the errors that depend on the numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..theory import Rule, parse_rule
+from ..theory.statistics import LOGIT_RATIO, Entropy
+from .kernels import statistics
+from .reference import UNIT, RowStats, project, refuse_rows
+from .threshold import LOG_TOP, AcceptedSet, Enclosure, accepted_set, floored_entropies, largest_rank
+
+WIDEN = 16
+"""How many times more logits each further traversal keeps, until the whole row is sorted."""
+WHOLE_ROW = 4096
+
+
+@torch.library.custom_op(
+    "draftcert::row_stats",
+    mutates_args=(),
+    schema="(Tensor logits, int k) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+)
+def row_stats(logits: Tensor, k: int) -> tuple[Tensor, ...]:
+    """The fields of `RowStats` in their order."""
+    rows, shape = logits.reshape(-1, logits.shape[-1]), logits.shape[:-1]
+    stats = statistics(rows, k).stats
+    refuse_rows(rows, stats.max, shape, "logits")
+    return tuple(
+        getattr(stats, f.name).reshape(shape + getattr(stats, f.name).shape[1:]).clone() for f in fields(stats)
+    )
+
+
+@row_stats.register_fake
+def _(logits: Tensor, k: int) -> tuple[Tensor, ...]:
+    shape = logits.shape[:-1]
+    number = logits.new_empty(shape, dtype=torch.float64)
+    tops = logits.new_empty((*shape, k), dtype=torch.float64)
+    kinds = {"argmax": number.long(), "top_values": tops, "top_ids": tops.long()}
+    return tuple(torch.empty_like(kinds.get(field.name, number)) for field in fields(RowStats))
+
+
+@lru_cache(maxsize=256)
+def _rule(text: str) -> Rule:
+    return parse_rule(text)
+
+
+@dataclass
+class _Columns:
+    """`Certificate` of a matrix of rows."""
+
+    value: Tensor
+    level: Tensor
+    threshold: Tensor
+    accepted: Tensor
+    exact: Tensor
+    passes: Tensor
+
+
+@torch.library.custom_op(
+    "draftcert::certify",
+    mutates_args=(),
+    schema="(Tensor target, Tensor? draft, str rule, int candidates, float temperature, bool sound, int k) -> "
+    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+)
+def certify(
+    target: Tensor, draft: Tensor | None, rule: str, candidates: int, temperature: float, sound: bool, k: int
+) -> tuple[Tensor, ...]:
+    """The fields of `Certificate` in their order; the last two have no elements without `draft`."""
+    shape, size = target.shape[:-1], target.shape[-1]
+    rows = target.reshape(-1, size)
+    draft_rows = None if draft is None else draft.reshape(-1, size)
+    columns, kl = _certify_rows(rows, draft_rows, shape, _rule(rule), candidates, temperature, sound, k)
+    result = [column.reshape(shape) for column in vars(columns).values()]
+    if kl is None:
+        return (*result, target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool))
+    kl = kl.reshape(shape)
+    return (*result, kl, kl < result[0])
+
+
+@certify.register_fake
+def _(
+    target: Tensor, draft: Tensor | None, rule: str, candidates: int, temperature: float, sound: bool, k: int
+) -> tuple[Tensor, ...]:
+    shape = target.shape[:-1]
+    last = (0,) if draft is None else shape
+    kinds = [(shape, torch.float64)] * 3 + [(shape, torch.int64), (shape, torch.bool), (shape, torch.uint8)]
+    kinds += [(last, torch.float64), (last, torch.bool)]
+    return tuple(target.new_empty(size, dtype=dtype) for size, dtype in kinds)
+
+
+def _certify_rows(
+    rows: Tensor,
+    draft: Tensor | None,
+    shape: torch.Size,
+    rule: Rule,
+    candidates: int,
+    temperature: float,
+    sound: bool,
+    k: int,
+) -> tuple[_Columns, Tensor | None]:
+    size = rows.shape[-1]
+    window = min(size, max(k, largest_rank(rule)) + candidates)
+    found = statistics(rows, window, temperature, draft)
+    refuse_rows(rows, found.stats.max, shape, "target_logits")
+    kl = found.kl
+    if draft is not None and kl is not None and found.kl_error is not None:
+        if bool(kl.isnan().any()):
+            refuse_rows(draft, draft.amax(-1), shape, "draft_logits")
+        kl = kl + found.kl_error if sound else kl
+    raw = rows.gather(-1, found.stats.top_ids).double()
+    gaps = (raw[..., :1] - raw) / temperature
+    known = _known(rule, rows, found.stats, raw, temperature)
+    accepted = accepted_set(rule, gaps, known, size, sound=sound)
+    result = _certificate(accepted, gaps, known, candidates, size, sound)
+    if window < size:
+        # The window shows the competitors unless the accepted tokens fill it up.
+        unseen = (accepted.count + candidates > window) & (
+            (accepted.count + candidates <= size) | (accepted.count < size)
+        )
+        if bool(unseen.any()):
+            wider = size if window >= WHOLE_ROW else WIDEN * window
+            again, _ = _certify_rows(rows[unseen], None, shape, rule, candidates, temperature, sound, wider)
+            for name, column in vars(result).items():
+                column[unseen] = getattr(again, name)
+            result.passes[unseen] = 2
+    return result, kl
+
+
+def _known(rule: Rule, rows: Tensor, stats: RowStats, raw: Tensor, temperature: float) -> dict[Any, Enclosure]:
+    """Enclosures of the statistics of the row that the rule's thresholds use."""
+    log_top = stats.max - stats.logsumexp
+    error = stats.logsumexp_error + 2 * UNIT * stats.max.abs()
+    known = {
+        LOG_TOP: Enclosure.widened(log_top - error, (log_top + error).clamp(max=0)),
+        Entropy(0): Enclosure.widened(stats.entropy - stats.entropy_error, stats.entropy + stats.entropy_error),
+    }
+    if rule.needs_logits:
+        # 0/0 is NaN, which no comparison accepts.
+        ratio = raw[..., min(1, raw.shape[-1] - 1)] / raw[..., 0]
+        known[LOGIT_RATIO] = Enclosure.widened(ratio, ratio)
+    for entropy, floor in floored_entropies(rule).items():
+        all_gaps = (raw[..., :1] - rows.double()) / temperature
+        log_probabilities = -all_gaps - (stats.logsumexp - stats.max)[..., None]
+        weights = log_probabilities.exp()
+        value = -(weights * torch.log(weights + floor)).sum(-1)
+        # |d/dp p ln(p + f)| <= |ln(p + f)| + 1, and p is known to a relative `error` and its own rounding.
+        bound = 4 * (error + (rows.shape[-1] + 16) * UNIT) * (1 + value.abs() + floor)
+        known[entropy] = Enclosure.widened(value - bound, value + bound)
+    return known
+
+
+def _certificate(
+    accepted: AcceptedSet, gaps: Tensor, known: dict[Any, Enclosure], candidates: int, size: int, sound: bool
+) -> _Columns:
+    """The certificate of rows whose accepted tokens and competitors lie in the window; others are done again."""
+    log_top = known[LOG_TOP]
+    top_probability = log_top.lower.exp() if sound else ((log_top.lower + log_top.upper) / 2).exp()
+    projected = project(top_probability, gaps, accepted.count.clamp(min=1), candidates)
+    value = projected.value
+    if sound:
+        value = (value * (1 - 64 * (projected.pool.sum(-1) + 16) * UNIT)).clamp(min=0)
+    value = torch.where(accepted.count == 0, 0.0, value)
+    everything = accepted.count + candidates > size
+    return _Columns(
+        value=torch.where(everything, torch.inf, value),
+        level=torch.where(everything, torch.nan, projected.level),
+        threshold=top_probability * torch.exp(-accepted.gap),
+        accepted=accepted.count,
+        exact=accepted.decided,
+        passes=torch.ones_like(accepted.count, dtype=torch.uint8),
+    )
