@@ -10,18 +10,19 @@ from flint import arb, fmpq
 
 from ..theory.errors import DraftcertError
 from ..theory.functions import Bennett, expm1, log1p
+from .rational import Expression
 
 Environment = Mapping[sympy.Basic, arb]
 
 
-def ball(number: sympy.Expr) -> arb:
+def ball(number: Expression) -> arb:
     """The ball of an exact rational number."""
     if not isinstance(number, sympy.Rational):
         raise DraftcertError(f"{number} is not a rational number")
     return arb(fmpq(int(number.p), int(number.q)))
 
 
-def evaluate(expression: sympy.Basic, environment: Environment) -> arb:
+def evaluate(expression: Expression, environment: Environment) -> arb:
     """An enclosure of the expression for all values in the environment's balls, at flint's current precision.
 
     Where the expression is not defined on a whole ball the result is not finite, which decides nothing.
@@ -50,7 +51,7 @@ def evaluate(expression: sympy.Basic, environment: Environment) -> arb:
     raise DraftcertError(f"{expression.func} is not a function the checker knows")
 
 
-def _power(base: arb, exponent: sympy.Expr, ball_of_exponent: arb) -> arb:
+def _power(base: arb, exponent: Expression, ball_of_exponent: arb) -> arb:
     if isinstance(exponent, sympy.Integer):
         return base ** int(exponent)
     return (base.log() * ball_of_exponent).exp() if base > 0 else arb.nan()

@@ -10,10 +10,11 @@ opinion in ball arithmetic at random exact points, which also finds counterexamp
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from itertools import islice
 
@@ -59,6 +60,7 @@ from ..theory.theorem import (
 )
 from .balls import ball, evaluate, precision
 from .logs import LogForm, elementary
+from .rational import Expression
 from .signs import NONNEGATIVE, POSITIVE, Signs
 
 ZERO, ONE = sympy.Integer(0), sympy.Integer(1)
@@ -67,7 +69,7 @@ POINTS = 12
 BITS = 200
 """Precision of ball arithmetic at points; a disagreement below 2^-100 of the terms would not be seen there."""
 
-Point = dict[sympy.Basic, sympy.Rational]
+Point = dict[sympy.Basic, Expression]
 
 
 class ProofError(DraftcertError):
@@ -121,7 +123,7 @@ def _points(domain: Domain) -> tuple[Point, ...]:
 def _draw(domain: Domain, source: random.Random) -> Point | None:
     point: Point = {}
     for each in domain:
-        lower, upper = (_rational(end.subs(point)) for end in (each.lower, each.upper))
+        lower, upper = (_rational(end.xreplace(point)) for end in (each.lower, each.upper))
         if each.integer:
             low = int(sympy.ceiling(lower))
             high = low + 5 if upper is None else min(int(sympy.floor(upper)), low + 5)
@@ -140,7 +142,7 @@ def _draw(domain: Domain, source: random.Random) -> Point | None:
     return point
 
 
-def _rational(end: sympy.Expr) -> sympy.Rational | None:
+def _rational(end: Expression) -> Expression:
     """The end itself, or a rational near an irrational one; `None` at infinity."""
     if end.is_infinite:
         return None
@@ -151,7 +153,7 @@ def _text(domain: Domain) -> str:
     return ", ".join(f"{r.lower} <= {r.symbol} <= {r.upper}" for r in domain)
 
 
-def _at(expression: sympy.Expr, point: Mapping[sympy.Basic, sympy.Rational]) -> arb:
+def _at(expression: Expression, point: Mapping[sympy.Basic, sympy.Rational]) -> arb:
     with precision(BITS):
         return evaluate(expression, {symbol: ball(number) for symbol, number in point.items()})
 
@@ -165,7 +167,7 @@ def _forms(domain: Domain) -> LogForm:
 # ---- equalities and inequalities -------------------------------------------------------------------------------
 
 
-def _equal(difference: sympy.Expr, domain: Domain, what: str) -> None:
+def _equal(difference: Expression, domain: Domain, what: str) -> None:
     """Decide that an expression vanishes inside the domain, exactly, with a second opinion at points."""
     difference = sympy.sympify(difference)
     for point in _points(domain):
@@ -176,7 +178,7 @@ def _equal(difference: sympy.Expr, domain: Domain, what: str) -> None:
         raise ProofError(f"{what}: the sides are not seen to be equal; their difference is {difference}")
 
 
-def _at_least(difference: sympy.Expr, domain: Domain, by: Evidence, what: str, strict: bool = False) -> None:
+def _at_least(difference: Expression, domain: Domain, by: Evidence, what: str, strict: bool = False) -> None:
     """Decide that an expression is nonnegative on the domain (positive inside when strict)."""
     difference = sympy.sympify(difference)
     for point in _points(domain):
@@ -197,7 +199,7 @@ def _at_least(difference: sympy.Expr, domain: Domain, by: Evidence, what: str, s
         raise ProofError(f"{what}: {by!r} is no evidence")
 
 
-def _grows(difference: sympy.Expr, domain: Domain, by: Growth, what: str, strict: bool) -> None:
+def _grows(difference: Expression, domain: Domain, by: Growth, what: str, strict: bool) -> None:
     others = tuple(each for each in domain if each.symbol != by.symbol)
     found = [each for each in domain if each.symbol == by.symbol]
     if not found or found[0].integer:
@@ -211,7 +213,7 @@ def _grows(difference: sympy.Expr, domain: Domain, by: Growth, what: str, strict
     _at_least(slope, domain, by.slope, f"{what}, its slope in {by.symbol}", strict)
 
 
-def _subdivide(difference: sympy.Expr, domain: Domain, pieces: int, what: str) -> None:
+def _subdivide(difference: Expression, domain: Domain, pieces: int, what: str) -> None:
     """Positive on every piece of a subdivision of the unit cube that parametrises the (bounded) domain."""
     if any(each.integer for each in domain):
         raise ProofError(f"{what}: a domain with integers is not subdivided")
@@ -232,7 +234,7 @@ def _subdivide(difference: sympy.Expr, domain: Domain, pieces: int, what: str) -
         raise ProofError(f"{what}: {difference} is not seen to be positive after {pieces} pieces")
 
 
-def _over(difference: sympy.Expr, domain: Domain, cube: tuple[tuple[Fraction, Fraction], ...]) -> arb:
+def _over(difference: Expression, domain: Domain, cube: tuple[tuple[Fraction, Fraction], ...]) -> arb:
     values: dict[sympy.Basic, arb] = {}
     for each, (low, high) in zip(domain, cube, strict=True):
         share = (arb(low.numerator) / low.denominator).union(arb(high.numerator) / high.denominator)
@@ -241,7 +243,7 @@ def _over(difference: sympy.Expr, domain: Domain, cube: tuple[tuple[Fraction, Fr
     return evaluate(difference, values)
 
 
-def _closed_ends(left: sympy.Expr, right: sympy.Expr, domain: Domain, what: str) -> None:
+def _closed_ends(left: Expression, right: Expression, domain: Domain, what: str) -> None:
     """Both sides extend to every end that belongs to the domain, and to the same value there."""
     form = _forms(domain)
     for each in domain:
@@ -283,8 +285,8 @@ def _class_domain(rows: Rows, each: TokenClass, with_draft: bool) -> Domain:
 
 def _sum_at_least(
     rows: Rows,
-    terms: Mapping[str, sympy.Expr],
-    total: sympy.Expr,
+    terms: Mapping[str, Expression],
+    total: Expression,
     proof: SumProof,
     what: str,
     with_draft: bool = False,
@@ -331,10 +333,12 @@ def _shared_only(rows: Rows, proof: SumProof, with_draft: bool, what: str) -> No
         raise ProofError(f"{what}: there is no class {sorted(unknown)}")
     for each in (proof.mass, proof.draft_mass, *proof.facts, *proof.constants.values()):
         if own := each.free_symbols - allowed:
-            raise ProofError(f"{what}: the multiplier {each} uses {sorted(map(str, own))}, which differs between tokens")
+            raise ProofError(
+                f"{what}: the multiplier {each} uses {sorted(map(str, own))}, which differs between tokens"
+            )
 
 
-def _divergence(each: TokenClass, draft: sympy.Expr) -> sympy.Expr:
+def _divergence(each: TokenClass, draft: Expression) -> Expression:
     """The token's term of KL(p||q); `p ln p - p ln q` so that a token of probability 0 gives 0."""
     return each.probability * (sympy.log(each.probability) - sympy.log(draft)) if each.probability != 0 else ZERO
 
@@ -356,7 +360,7 @@ def _rows_are_sound(rows: Rows, what: str) -> None:
         raise ProofError(f"{what}: a row needs accepted tokens and competitors")
 
 
-def _is_integer(count: sympy.Expr, domain: Domain) -> bool:
+def _is_integer(count: Expression, domain: Domain) -> bool:
     integers = {each.symbol for each in domain if each.integer}
     if not count.free_symbols <= integers or not count.is_polynomial():
         return False
@@ -394,7 +398,7 @@ def _upper(rows: Rows, value: Value, witness: Witness, what: str) -> None:
     _sum_at_least(rows, gains, -value.total, witness.divergence, f"{what}: the draft's divergence")
 
 
-def _draft_of(witness: Witness, each: TokenClass, what: str) -> sympy.Expr:
+def _draft_of(witness: Witness, each: TokenClass, what: str) -> Expression:
     if each.name not in witness.draft:
         raise ProofError(f"{what}: no draft is given for class '{each.name}'")
     return witness.draft[each.name]
@@ -403,7 +407,7 @@ def _draft_of(witness: Witness, each: TokenClass, what: str) -> sympy.Expr:
 # ---- explicit families -----------------------------------------------------------------------------------------
 
 
-def _family(rows: Rows, family: Family, what: str) -> sympy.Expr:
+def _family(rows: Rows, family: Family, what: str) -> Expression:
     """The certificate of a family, from the definition by T1 and T3, after checking that it consists of such rows."""
     what = f"{what}, family"
     for each in rows.parameters:
@@ -421,14 +425,14 @@ def _family(rows: Rows, family: Family, what: str) -> sympy.Expr:
         tokens = [t for t in family.tokens if t.of == each.name]
         if each.count is not None:
             number = sympy.Add(*(t.count for t in tokens))
-            _equal(number - each.count.subs(family.at), family.domain, f"{what}: number of tokens of '{each.name}'")
+            _equal(number - each.count.xreplace(family.at), family.domain, f"{what}: number of tokens of '{each.name}'")
         for token in tokens:
             _token_belongs(each, token, family, what)
     mass = sympy.Add(*(t.count * t.probability for t in family.tokens))
     _equal(mass - 1, family.domain, f"{what}: mass")
     for fact in rows.facts:
         total = sympy.Add(*(_fact_term(rows, fact, t, family) * t.count for t in family.tokens))
-        short = total - fact.total.subs(family.at)
+        short = total - fact.total.xreplace(family.at)
         if fact.at_least:
             _at_least(short, family.domain, Evident(), f"{what}: a fact on sums")
         else:
@@ -438,14 +442,14 @@ def _family(rows: Rows, family: Family, what: str) -> sympy.Expr:
     return value
 
 
-def _inside(each: Range, value: sympy.Expr, family: Family, what: str, of: str | None = None) -> None:
+def _inside(each: Range, value: Expression, family: Family, what: str, of: str | None = None) -> None:
     place = f"{what}: {of or each.symbol} = {value} within its range"
     for bound, above, is_open in ((each.lower, False, each.open_below), (each.upper, True, each.open_above)):
         ends = bound.args if isinstance(bound, sympy.Min if above else sympy.Max) else (bound,)
         for end in ends:
             if end.is_infinite:
                 continue
-            at = end.subs(family.at)
+            at = end.xreplace(family.at)
             _at_least(at - value if above else value - at, family.domain, Evident(), place, strict=is_open)
 
 
@@ -454,7 +458,7 @@ def _token_belongs(each: TokenClass, token: FamilyTokens, family: Family, what: 
     if not _is_integer(token.count, family.domain):
         raise ProofError(f"{what}: {token.count} is not a whole number of tokens in '{each.name}'")
     if not each.ranges:
-        at = each.probability.subs(family.at)
+        at = each.probability.xreplace(family.at)
         _equal(token.probability - at, family.domain, f"{what}: the probability of '{each.name}'")
     elif len(each.ranges) == 1 and each.ranges[0].symbol == each.probability:
         _inside(each.ranges[0], token.probability, family, what, f"a token of '{each.name}'")
@@ -462,13 +466,13 @@ def _token_belongs(each: TokenClass, token: FamilyTokens, family: Family, what: 
         raise ProofError(f"{what}: class '{each.name}' is not given by the range of its probability")
 
 
-def _fact_term(rows: Rows, fact, token: FamilyTokens, family: Family) -> sympy.Expr:
+def _fact_term(rows: Rows, fact, token: FamilyTokens, family: Family) -> Expression:
     each = next(c for c in rows.classes if c.name == token.of)
     own = {r.symbol: token.probability for r in each.ranges}
-    return fact.terms.get(each.name, ZERO).subs({**family.at, **own})
+    return fact.terms.get(each.name, ZERO).xreplace({**family.at, **own})
 
 
-def _pooled_value(rows: Rows, family: Family, what: str) -> sympy.Expr:
+def _pooled_value(rows: Rows, family: Family, what: str) -> Expression:
     """T3 on the tokens marked as pooled, once T1 confirms the marks: the mean separates pooled from unpooled."""
     roles = {each.name: each.role for each in rows.classes}
     pooled = [t for t in family.tokens if t.pooled]
@@ -488,24 +492,20 @@ def _pooled_value(rows: Rows, family: Family, what: str) -> sympy.Expr:
         place = f"{what}: '{token.of}' at {token.probability} lies {side} the level {level}"
         _at_least(sympy.cancel(margin), family.domain, Evident(), place)
     return sympy.Add(
-        *(
-            t.count * t.probability * (sympy.log(t.probability) - sympy.log(level))
-            for t in pooled
-            if t.probability != 0
-        )
+        *(t.count * t.probability * (sympy.log(t.probability) - sympy.log(level)) for t in pooled if t.probability != 0)
     )
 
 
-def _family_by_pool(rows: Rows, family: Family, value: sympy.Expr, what: str) -> None:
+def _family_by_pool(rows: Rows, family: Family, value: Expression, what: str) -> None:
     """Second opinion: exact rows of the family through `select_pool`, and the competitors are the most likely ones."""
     roles = {each.name: each.role for each in rows.classes}
     for point in _points(family.domain):
-        groups: dict[Role, list[sympy.Expr]] = {role: [] for role in Role}
+        groups: dict[Role, list[Expression]] = {role: [] for role in Role}
         for token in family.tokens:
-            at = token.probability.subs(point)
+            at = token.probability.xreplace(point)
             if not isinstance(at, sympy.Rational):
                 return  # an irrational family: its exact arithmetic is the claim itself
-            groups[roles[token.of]] += [at] * int(token.count.subs(point))
+            groups[roles[token.of]] += [at] * int(sympy.Integer(token.count.xreplace(point)))
         accepted, competitors = (sorted(groups[r], reverse=True) for r in (Role.ACCEPTED, Role.COMPETITOR))
         if groups[Role.REJECTED] and max(groups[Role.REJECTED]) > min(competitors):
             raise ProofError(f"{what}: a rejected token is more likely than a competitor", point)
@@ -513,13 +513,13 @@ def _family_by_pool(rows: Rows, family: Family, value: sympy.Expr, what: str) ->
         tokens = accepted[: pool.accepted] + competitors[len(competitors) - pool.competitors :]
         exact = sympy.Add(*(p * sympy.log(p / pool.level) for p in tokens if p != 0))
         if not _at(value - exact, point).contains(0):
-            raise ProofError(f"{what}: its certificate is {exact}, not {value.subs(point)}", point)
+            raise ProofError(f"{what}: its certificate is {exact}, not {value.xreplace(point)}", point)
 
 
 def _attained(rows: Rows, value: Value, family: Family, what: str) -> None:
     """The family's certificate is the value, in the limit if the family says so, at the closed ends too."""
     reached = _family(rows, family, what)
-    claimed = value.total.subs(family.at) + sympy.Add(*(_value_term(rows, value, t, family) for t in family.tokens))
+    claimed = value.total.xreplace(family.at) + sympy.Add(*(_value_term(rows, value, t, family) for t in family.tokens))
     what = f"{what}, family: its certificate against the value"
     if family.limit is None:
         _equal(reached - claimed, family.domain, what)
@@ -536,22 +536,22 @@ def _attained(rows: Rows, value: Value, family: Family, what: str) -> None:
         if place.upper != sympy.oo:
             raise ProofError(f"{what}: {place.symbol} does not go to infinity")
         small = sympy.Dummy("u", positive=True)
-        reached = reached.subs(place.symbol, 1 / small)
+        reached = reached.xreplace({place.symbol: 1 / small})
         place = Range(small, ZERO, 1 / sympy.Max(ONE, place.lower))
     limit = _forms((*others, place)).at_end(reached, place.symbol, place.lower)
     _equal(limit - claimed, others, what)
 
 
-def _value_term(rows: Rows, value: Value, token: FamilyTokens, family: Family) -> sympy.Expr:
+def _value_term(rows: Rows, value: Value, token: FamilyTokens, family: Family) -> Expression:
     each = next(c for c in rows.classes if c.name == token.of)
     term = value.terms.get(each.name, ZERO)
     if token.probability == 0 or term == 0:
         return ZERO  # a sum of p ln(p/c): a token of probability 0 adds nothing
     own = {r.symbol: token.probability for r in each.ranges}
-    return token.count * term.subs({**family.at, **own})
+    return token.count * term.xreplace({**family.at, **own})
 
 
-def _covers_given(rows: Rows, value: sympy.Expr, family: Family, what: str) -> None:
+def _covers_given(rows: Rows, value: Expression, family: Family, what: str) -> None:
     """The value speaks of given parameters; the family must have a member for each of their values."""
     for each in rows.parameters:
         if each.symbol not in value.free_symbols:
@@ -663,7 +663,7 @@ def _limit(claim: Limit, what: str) -> None:
     _equal(reached - claim.value, others, what)
 
 
-def worked_point(point: WorkedRow, what: str) -> None:
+def worked_point(point: WorkedRow, what: str) -> str:
     """An exact row's certificate, from T1 to T3, against the value the theorem gives for it."""
     row = [sympy.Rational(p) for p in point.probabilities]
     if sum(row) != 1 or min(row) < 0:
@@ -672,11 +672,12 @@ def worked_point(point: WorkedRow, what: str) -> None:
     if value.is_infinite or point.certificate.is_infinite:
         if value != point.certificate:
             raise ProofError(f"{what}: C{point.probabilities} = {value}, not {point.certificate}")
-        return
-    _equal(value - point.certificate, (), f"{what}: C{point.probabilities}")
+    else:
+        _equal(value - point.certificate, (), f"{what}: C{point.probabilities}")
+    return "symbolic"
 
 
-def _conclusion_sides(claim: Claim) -> tuple[sympy.Expr, ...]:
+def _conclusion_sides(claim: Claim) -> tuple[Expression, ...]:
     if isinstance(claim, (Infimum, Supremum, Optimum)):
         return (claim.value,)
     if isinstance(claim, (Certificate, LowerBound, UpperBound)):
@@ -688,11 +689,12 @@ def _conclusion_sides(claim: Claim) -> tuple[sympy.Expr, ...]:
     return ()
 
 
-def speaks_of(theorem: Theorem, established: Establishes) -> None:
+def speaks_of(theorem: Theorem, established: Establishes) -> str:
     """Refuse a theorem that claims to establish a formula which no conclusion of it contains."""
-    renamed = established.formula.expression.subs(established.renamed, simultaneous=True)
+    renamed = established.formula.expression.xreplace(established.renamed)
     if not any(renamed == side for claim in theorem.conclusions for side in _conclusion_sides(claim)):
         raise ProofError(f"{theorem.name}: no conclusion speaks of {established.formula.name} = {renamed}")
+    return "symbolic"
 
 
 def formula_domain(formula: Formula) -> Domain:
@@ -708,11 +710,12 @@ def formula_domain(formula: Formula) -> Domain:
     return tuple(ranges)
 
 
-def _argument_range(symbol: sympy.Symbol, domain: sympy.Set) -> Range:
+def _argument_range(symbol: sympy.Symbol, domain: Expression) -> Range:
     if domain == sympy.S.Naturals:
         return Range(symbol, ONE, sympy.oo, integer=True)
     if isinstance(domain, sympy.Interval):
-        return Range(symbol, domain.start, domain.end, bool(domain.left_open), bool(domain.right_open))
+        lower, upper, open_below, open_above = domain.args
+        return Range(symbol, sympy.sympify(lower), sympy.sympify(upper), bool(open_below), bool(open_above))
     if domain == sympy.S.Reals:
         return Range(symbol, -sympy.oo, sympy.oo)
     raise DraftcertError(f"the checker does not know the domain {domain} of {symbol}")
@@ -746,31 +749,72 @@ def decide_formula(formula: Formula, theorems: tuple[Theorem, ...]) -> None:
         for established in theorem.establishes:
             if established.formula.sha256 != formula.sha256:
                 continue
-            difference = (formula.expression - formula.stable).subs(established.renamed, simultaneous=True)
+            difference = (formula.expression - formula.stable).xreplace(established.renamed)
             for claim in theorem.conclusions:
                 if isinstance(claim, SumEqual) and claim.right == 0 and list(claim.left.values()) == [difference]:
                     return
     raise ProofError(f"{what}: no theorem concludes that its two forms have the same sum")
 
 
-def mint_theorem(theorem: Theorem, formal: Mapping[str, bool]) -> Proved:
-    """Decide everything a theorem claims and mint it. `formal` says which Coq theorems this run has audited."""
-    methods: set[str] = set()
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one claim: `ok` is `None` for a Coq theorem that this run has not checked."""
+
+    place: str
+    says: str
+    ok: bool | None
+    method: str
+    seconds: float
+    failure: str | None = None
+    counterexample: Mapping[str, str] | None = None
+
+
+FORMAL_UNCHECKED = "not checked formally"
+
+
+def examine(theorem: Theorem, formal: Mapping[str, bool]) -> tuple[tuple[Outcome, ...], Proved | None]:
+    """Decide everything a theorem claims; mint it if all holds. `formal` tells which Coq theorems were audited."""
+    outcomes = [*_examined(theorem, formal)]
+    if any(each.ok is False for each in outcomes):
+        return tuple(outcomes), None
+    methods = sorted({each.method for each in outcomes if each.ok and each.method != "Coq"})
+    proved = Proved("theorem", theorem.name, theorem.sha256, " + ".join(methods), TOOLS, mint=_MINT)
+    return tuple(outcomes), proved
+
+
+def _examined(theorem: Theorem, formal: Mapping[str, bool]) -> Iterator[Outcome]:
+    says = {f"step {i}": step.says for i, step in enumerate(theorem.derivation, 1)}
     for place, claim in theorem.claims():
+        words = says.get(place, theorem.statement)
         if isinstance(claim, Formal):
-            if formal.get(claim.lemma):
-                methods.add("Coq")
+            ok = formal.get(claim.lemma)
+            failure = f"Coq does not confirm {claim.lemma}" if ok is False else None
+            yield Outcome(place, claim.lemma, ok, FORMAL_UNCHECKED if ok is None else "Coq", 0.0, failure)
             continue
-        methods.add(decide(claim, f"{theorem.name}, {place}"))
+        yield _outcome(place, words, partial(decide, claim, f"{theorem.name}, {place}"))
     for i, point in enumerate(theorem.worked_points, 1):
-        worked_point(point, f"{theorem.name}, worked point {i}")
-    for established in theorem.establishes:
-        speaks_of(theorem, established)
-    return Proved("theorem", theorem.name, theorem.sha256, " + ".join(sorted(methods)), TOOLS, mint=_MINT)
+        words = point.note or "worked point"
+        yield _outcome(f"worked point {i}", words, partial(worked_point, point, f"{theorem.name}, worked point {i}"))
+    for each in theorem.establishes:
+        yield _outcome(f"formula {each.formula.name}", each.formula.statement, partial(speaks_of, theorem, each))
 
 
-def mint_formula(formula: Formula, theorems: tuple[Theorem, ...], proved: tuple[Proved, ...]) -> Proved:
-    """Mint a formula: its two forms agree and every theorem that establishes it is proved; there must be one."""
+def _outcome(place: str, says: str, decided: Callable[[], str]) -> Outcome:
+    start = time.perf_counter()
+    try:
+        method = decided()
+    except ProofError as error:
+        seconds = time.perf_counter() - start
+        return Outcome(place, says, False, "", seconds, str(error), error.counterexample)
+    return Outcome(place, says, True, method, time.perf_counter() - start)
+
+
+def mint_formula(formula: Formula, theorems: Sequence[Theorem], proved: Sequence[Proved]) -> Proved:
+    """Mint a formula: its two forms agree and every theorem that establishes it is proved; there must be one.
+
+    Raises:
+        ProofError: one of these does not hold.
+    """
     establishing = tuple(t for t in theorems if any(e.formula.sha256 == formula.sha256 for e in t.establishes))
     hashes = {each.sha256 for each in proved if isinstance(each, Proved)}
     if not establishing:

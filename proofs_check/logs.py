@@ -1,7 +1,7 @@
 """Exact equality of expressions made of rational functions, logarithms, exponentials and square roots.
 
-Every logarithm is split into logarithms of primes and of irreducible polynomials that are positive on the domain. Those,
-exponentials and roots become unknowns of a rational function, which is zero if its numerator is.
+Every logarithm is split into logarithms of primes and of irreducible polynomials that are positive on the domain.
+Those, exponentials and roots become unknowns of a rational function, which is zero if its numerator is.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from flint import fmpq_mpoly
 
 from ..theory.errors import DraftcertError
 from ..theory.functions import Bennett, expm1, log1p
-from .rational import Key, Quotient, Ring, is_rational, key
+from .rational import Expression, Key, Quotient, Ring, is_rational, key
 from .signs import POSITIVE, Signs
 
 _KNOWN = (sympy.Add, sympy.Mul, sympy.Pow, sympy.Symbol, sympy.Rational, sympy.log, sympy.exp)
 
 
-def elementary(expression: sympy.Expr) -> sympy.Expr:
+def elementary(expression: Expression) -> Expression:
     """Written with logarithms and exponentials only; refuses functions the checker does not know."""
     plain = expression.replace(Bennett, lambda x: (1 + x) * sympy.log(1 + x) - x)
     plain = plain.replace(log1p, lambda x: sympy.log(1 + x)).replace(expm1, lambda x: sympy.exp(x) - 1)
@@ -35,7 +35,7 @@ class _Reduced:
 
     ring: Ring
     quotient: Quotient
-    unknowns: dict[sympy.Symbol, sympy.Expr]
+    unknowns: dict[sympy.Symbol, Expression]
 
 
 class LogForm:
@@ -43,15 +43,15 @@ class LogForm:
 
     def __init__(self, signs: Signs) -> None:
         self.signs = signs
-        self._atoms: dict[Key | sympy.Expr, sympy.Symbol] = {}
-        self._arguments: dict[sympy.Symbol, sympy.Expr] = {}
-        self._split_before: dict[sympy.Expr, sympy.Expr] = {}
+        self._atoms: dict[Key | Expression, sympy.Symbol] = {}
+        self._arguments: dict[sympy.Symbol, Expression] = {}
+        self._split_before: dict[Expression, Expression] = {}
 
-    def is_zero(self, expression: sympy.Expr) -> bool:
+    def is_zero(self, expression: Expression) -> bool:
         """Whether the expression vanishes identically inside the domain. False also when it cannot tell."""
         return self._reduce(expression).quotient.numerator == 0
 
-    def at_end(self, expression: sympy.Expr, symbol: sympy.Symbol, end: sympy.Expr) -> sympy.Expr:
+    def at_end(self, expression: Expression, symbol: sympy.Symbol, end: Expression) -> Expression:
         """The value that the expression takes as `symbol` goes to `end` inside the domain, with x ln x -> 0.
 
         Raises:
@@ -82,7 +82,7 @@ class LogForm:
             value += ring.expression(ratio.numerator) / ring.expression(ratio.denominator) * factors
         return value.xreplace(reduced.unknowns)
 
-    def _log_at(self, log: sympy.Symbol, symbol: sympy.Symbol, end: sympy.Expr) -> sympy.Expr:
+    def _log_at(self, log: sympy.Symbol, symbol: sympy.Symbol, end: Expression) -> Expression:
         argument = self._arguments[log]
         if not argument.has(symbol):
             return sympy.log(argument)
@@ -103,9 +103,9 @@ class LogForm:
             grouped.setdefault(tuple(powers[i] for i in places), {})[rest] = value
         return {powers: ring.polynomial(terms) for powers, terms in grouped.items()}  # type: ignore[arg-type]
 
-    def _reduce(self, expression: sympy.Expr) -> _Reduced:
+    def _reduce(self, expression: Expression) -> _Reduced:
         plain = elementary(expression).replace(sympy.log, self._split)
-        unknowns: dict[sympy.Symbol, sympy.Expr] = {}
+        unknowns: dict[sympy.Symbol, Expression] = {}
         roots = {x for x in plain.atoms(sympy.Pow) if not x.exp.is_Integer}
         if any(x.exp.q != 2 or not is_rational(x.base) for x in roots):
             raise DraftcertError(f"{expression} has a root that is not the square root of a rational function")
@@ -123,13 +123,13 @@ class LogForm:
                 quotient = above * Quotient.of(ring.one, quotient.denominator)
         return _Reduced(ring, quotient, unknowns)
 
-    def _split(self, argument: sympy.Expr) -> sympy.Expr:
+    def _split(self, argument: Expression) -> Expression:
         """The logarithm of an argument that is positive inside the domain, in unknowns."""
         if argument not in self._split_before:
             self._split_before[argument] = self._split_now(argument)
         return self._split_before[argument]
 
-    def _split_now(self, argument: sympy.Expr) -> sympy.Expr:
+    def _split_now(self, argument: Expression) -> Expression:
         if isinstance(argument, sympy.exp):
             return argument.args[0]
         if not is_rational(argument):
@@ -143,17 +143,19 @@ class LogForm:
             for factor, power in factors:
                 certainty, direction = self.signs.sign_of_factor(factor)
                 if certainty < POSITIVE:
-                    return self._atom(argument, ring.expression(quotient.numerator) / ring.expression(quotient.denominator))
+                    whole = ring.expression(quotient.numerator) / ring.expression(quotient.denominator)
+                    return self._atom(whole, whole)
                 constant *= direction**power
                 total += sign * power * self._atom(key(direction * factor), ring.expression(direction * factor))
         if constant <= 0:
             raise DraftcertError(f"the argument {argument} of a logarithm is not positive")
-        for prime, power in sympy.factorrat(constant).items():
+        primes: Expression = sympy.factorrat(constant)
+        for prime, power in primes.items():
             if prime != 1:
                 total += power * self._atom(sympy.Integer(prime), sympy.Integer(prime))
         return total
 
-    def _atom(self, name: Key | sympy.Expr, argument: sympy.Expr) -> sympy.Symbol:
+    def _atom(self, name: Key | Expression, argument: Expression) -> sympy.Symbol:
         if name not in self._atoms:
             unknown = self._atoms[name] = sympy.Dummy("L")
             self._arguments[unknown] = argument

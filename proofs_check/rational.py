@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import sympy
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 
 from ..theory.errors import DraftcertError
 
-Key = tuple[tuple[tuple[int, ...], str], ...]
+Expression: TypeAlias = Any
+"""A sympy expression; its type stubs do not say what `args` holds, so the checker looks itself."""
+
+Key: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
 
 
 def key(polynomial: fmpq_mpoly) -> Key:
@@ -67,7 +71,7 @@ class Ring:
         self.index = {symbol: i for i, symbol in enumerate(symbols)}
         self._context = fmpq_mpoly_ctx.get(tuple(f"x{i}" for i in range(len(symbols))), Ordering.lex)
         self.one = self._context.constant(1)
-        self._known: dict[sympy.Expr, Quotient] = {
+        self._known: dict[Expression, Quotient] = {
             symbol: Quotient(generator, self.one)
             for symbol, generator in zip(symbols, self._context.gens(), strict=True)
         }
@@ -80,7 +84,7 @@ class Ring:
         """The polynomial with these terms."""
         return self._context.from_dict(terms)
 
-    def quotient(self, expression: sympy.Expr) -> Quotient:
+    def quotient(self, expression: Expression) -> Quotient:
         """An expression as a quotient of polynomials.
 
         Raises:
@@ -91,7 +95,7 @@ class Ring:
             found = self._known[expression] = self._convert(expression)
         return found
 
-    def _convert(self, e: sympy.Expr) -> Quotient:
+    def _convert(self, e: Expression) -> Quotient:
         if isinstance(e, sympy.Rational):
             return Quotient(self.constant(number(e)), self.one)
         if isinstance(e, (sympy.Add, sympy.Mul)):
@@ -104,7 +108,7 @@ class Ring:
             return self.quotient(e.base) ** int(e.exp)
         raise DraftcertError(f"{e} is not a rational function of {', '.join(map(str, self.symbols))}")
 
-    def expression(self, polynomial: fmpq_mpoly) -> sympy.Expr:
+    def expression(self, polynomial: fmpq_mpoly) -> Expression:
         """A polynomial back in sympy."""
         return sympy.Add(
             *(
@@ -130,7 +134,7 @@ class Ring:
         return Quotient.of(total, end.denominator**highest)
 
 
-def is_rational(e: sympy.Expr) -> bool:
+def is_rational(e: Expression) -> bool:
     """Whether the expression is built from symbols and rational numbers by + * / and whole powers."""
     if isinstance(e, (sympy.Symbol, sympy.Rational)):
         return True

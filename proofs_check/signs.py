@@ -12,7 +12,7 @@ from flint import fmpq_mpoly
 from ..theory.errors import DraftcertError
 from ..theory.functions import Bennett, expm1, log1p
 from ..theory.theorem import Domain, Range
-from .rational import Key, Quotient, Ring, is_rational, key
+from .rational import Expression, Key, Quotient, Ring, is_rational, key
 
 UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
 
@@ -23,7 +23,7 @@ class Signs:
     def __init__(self, domain: Domain) -> None:
         self.ring = Ring(tuple(each.symbol for each in domain))
         self._domain = domain
-        self._known: dict[sympy.Expr, int] = {}
+        self._known: dict[Expression, int] = {}
         self._polynomials: dict[Key, int] = {}
         for each in domain:
             # sympy simplifies by a symbol's assumptions, so the range must not leave them.
@@ -31,22 +31,22 @@ class Signs:
             if assumed and not (each.symbol.is_nonnegative and self.nonnegative(each.lower)):
                 raise DraftcertError(f"{each.symbol} is assumed otherwise than it ranges, from {each.lower}")
 
-    def nonnegative(self, expression: sympy.Expr) -> bool:
+    def nonnegative(self, expression: Expression) -> bool:
         """Whether it is evidently at least 0 on the domain."""
         return self.bound(expression) >= NONNEGATIVE
 
-    def positive(self, expression: sympy.Expr) -> bool:
+    def positive(self, expression: Expression) -> bool:
         """Whether it is evidently above 0 inside the domain."""
         return self.bound(expression) == POSITIVE
 
-    def bound(self, expression: sympy.Expr) -> int:
+    def bound(self, expression: Expression) -> int:
         """2 positive inside, 1 nonnegative, 0 cannot tell."""
         if expression not in self._known:
             self._known[expression] = UNKNOWN  # while it is being decided, so that no sign rests on itself
             self._known[expression] = self._read(expression)
         return self._known[expression]
 
-    def _read(self, e: sympy.Expr) -> int:
+    def _read(self, e: Expression) -> int:
         if is_rational(e):
             return self._of_quotient(self.ring.quotient(e))
         if e.is_Add:
@@ -58,7 +58,7 @@ class Signs:
             return self._power(e.base, e.exp)
         return self._function(e)
 
-    def _product(self, e: sympy.Expr) -> int:
+    def _product(self, e: Expression) -> int:
         rational = sympy.Mul(*(part for part in e.args if is_rational(part)))
         lowest, negative = POSITIVE, False
         for part in (rational, *(part for part in e.args if not is_rational(part))):
@@ -71,14 +71,14 @@ class Signs:
         expanded = sympy.expand_mul(e)
         return self.bound(expanded) if expanded.is_Add else UNKNOWN
 
-    def _negated(self, e: sympy.Expr) -> int:
+    def _negated(self, e: Expression) -> int:
         if isinstance(e, sympy.log):
             return self.bound(1 - e.args[0]) if self.positive(e.args[0]) else UNKNOWN
         if is_rational(e) or e.is_Add:
             return self.bound(-e)
         return UNKNOWN
 
-    def _power(self, base: sympy.Expr, exponent: sympy.Expr) -> int:
+    def _power(self, base: Expression, exponent: Expression) -> int:
         if not exponent.is_Rational:
             return UNKNOWN
         here = self.bound(base)
@@ -88,15 +88,16 @@ class Signs:
             return POSITIVE if self._negated(base) == POSITIVE else NONNEGATIVE
         return here if exponent > 0 else UNKNOWN
 
-    def _function(self, e: sympy.Expr) -> int:
+    def _function(self, e: Expression) -> int:
+        argument: Expression = e.args[0] if e.args else None
         if isinstance(e, sympy.exp):
             return POSITIVE
         if isinstance(e, (sympy.log, log1p, expm1)):
-            return self.bound(e.args[0] - 1 if isinstance(e, sympy.log) else e.args[0])
+            return self.bound(argument - 1 if isinstance(e, sympy.log) else argument)
         if isinstance(e, (sympy.Max, sympy.Min)):
             return (max if isinstance(e, sympy.Max) else min)(self.bound(part) for part in e.args)
-        if isinstance(e, Bennett) and self.nonnegative(1 + e.args[0]):
-            return POSITIVE if self.positive(e.args[0]) or self.positive(-e.args[0]) else NONNEGATIVE
+        if isinstance(e, Bennett) and self.nonnegative(1 + argument):
+            return POSITIVE if self.positive(argument) or self.positive(-argument) else NONNEGATIVE
         return UNKNOWN
 
     # ---- rational functions ------------------------------------------------------------------------------------
@@ -150,7 +151,7 @@ class Signs:
         return best
 
     def _eliminate(self, f: fmpq_mpoly) -> int:
-        """Where a polynomial is affine in a variable its least value lies at the end that the sign of the slope gives."""
+        """Where it is affine in a variable, its least value lies at the end that the sign of the slope gives."""
         degrees = f.degrees()
         for place in reversed(range(len(self._domain))):
             if degrees[place] != 1:
@@ -166,7 +167,7 @@ class Signs:
         return UNKNOWN
 
 
-def _ends(each: Range, upper: bool) -> tuple[sympy.Expr, ...]:
+def _ends(each: Range, upper: bool) -> tuple[Expression, ...]:
     """The finite rational bounds on one side; `Max` below and `Min` above are several bounds that all hold."""
     end, several = (each.upper, sympy.Min) if upper else (each.lower, sympy.Max)
     ends = end.args if isinstance(end, several) else (end,)

@@ -17,8 +17,8 @@ T0 = Theorem(
     name="T0",
     title="Divergence without cancellation",
     statement=(
-        "KL(p||q) = sum p ln(p/q) = sum q h((p-q)/q) with Bennett's h >= 0: no term is negative. From d = ln(p/q) alone it "
-        "is sum p (d + e^-d - 1)."
+        "KL(p||q) = sum p ln(p/q) = sum q h((p-q)/q) with Bennett's h >= 0: no term is negative. From d = ln(p/q) "
+        "alone it is sum p (d + e^-d - 1)."
     ),
     hypotheses=("p and q have mass one",),
     derivation=(),

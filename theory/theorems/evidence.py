@@ -5,8 +5,8 @@ Weak duality. For every `r > 0`
     p ln(p/q) = q r h(p/(q r) - 1) + p (ln r + 1) - r q      with Bennett's h >= 0,
 
 so a reference row with ratios `r = p*/q*` bounds `KL(p||q)` from below by something linear in `p` and `q`. On accepted
-tokens `r >= 1` and `q <= t`, on competitors `r <= 1` and `q >= t`; where the ratios of a row average to one over accepted
-tokens and competitors, `t` drops out.
+tokens `r >= 1` and `q <= t`, on competitors `r <= 1` and `q >= t`; where the ratios average to one over these, `t`
+drops out.
 """
 
 from collections.abc import Mapping
@@ -36,8 +36,8 @@ def weak_duality(
 ) -> SumProof:
     """Lower bound of KL from the ratios of a reference row (1 where none is given).
 
-    What is left is `p` times `ln r + 1 - mass` (`slopes`, written so that the sign shows), for tokens that are not fixed
-    compared with its value where `p` is `anchors[class]`.
+    What is left is `p` times `ln r + 1 - mass` (`slopes`, written so that the sign shows); for tokens that are not
+    fixed it is compared with its value where `p` is `anchors[class]`.
     """
     slopes, anchors = slopes or {}, anchors or {}
     constants, slack = {}, {}

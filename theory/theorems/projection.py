@@ -62,19 +62,19 @@ _MOVED_SLACK = Evident(p * gap(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT))
 
 _T1 = Certificate(
     rows=_PROJECTED,
-    value=Value(terms={name: CERTIFICATE.expression for name in _MOVED}),
+    value=Value(terms=dict.fromkeys(_MOVED, CERTIFICATE.expression)),
     lower=SumProof(
         mass=S.One,
         draft_mass=-S.One,
         facts=(-THRESHOLD,),
-        slack={**{name: _MOVED_SLACK for name in _MOVED}, **{name: _unmoved_slack() for name in _KEPT}},
+        slack={**dict.fromkeys(_MOVED, _MOVED_SLACK), **{name: _unmoved_slack() for name in _KEPT}},
         rest=NOTHING,
     ),
     upper=Witness(
-        draft={**{name: c for name in _MOVED}, **{name: p for name in _KEPT}},
+        draft={**dict.fromkeys(_MOVED, c), **dict.fromkeys(_KEPT, p)},
         threshold=c,
         mass=SumProof(mass=S.One, facts=(-c,)),
-        divergence=SumProof(facts=(S.Zero,), slack={name: NOTHING for name in _MOVED + _KEPT}),
+        divergence=SumProof(facts=(S.Zero,), slack=dict.fromkeys(_MOVED + _KEPT, NOTHING)),
     ),
     example=Family(
         domain=(),
@@ -131,9 +131,7 @@ def solved_program(above: int, below: int, under: int, over: int) -> Optimum:
     )
 
 
-_CASES = tuple(
-    case for case in product((1, 2), (0, 1), (1, 2), (0, 1)) if sum(case) <= 4
-)
+_CASES = tuple(case for case in product((1, 2), (0, 1), (1, 2), (0, 1)) if sum(case) <= 4)
 
 
 def _case_words(above: int, below: int, under: int, over: int) -> str:
@@ -148,7 +146,7 @@ T1 = Theorem(
     title="Level projection",
     statement=(
         "Let A and M be disjoint, M not empty. The least KL(p||q) over q with q_i >= q_a for all i in M, a in A is "
-        "attained at q_a = min(p_a, c), q_i = max(p_i, c), q = p elsewhere, where sum_A (p_a - c)_+ = sum_M (c - p_i)_+. "
+        "attained at q_a = min(p_a, c), q_i = max(p_i, c), q_j = p_j else; here sum_A (p_a - c)_+ = sum_M (c - p_i)_+. "
         "Its value is the sum of p ln(p/c) over the tokens that c moves."
     ),
     hypotheses=("p is a distribution on finitely many tokens", "c > 0 solves the level equation"),
@@ -187,7 +185,7 @@ T1 = Theorem(
         WorkedRow(("1/2", "1/2"), 1, 1, S.Zero, "a tie moves nothing"),
         WorkedRow(("1", "0", "0"), 1, 2, log(3), "a point mass"),
     ),
-    formal=("level_projection", "level_exists", "levelled_unique"),
+    formal=("T1_level_exists", "T1_projection"),
 )
 
 # ---- T2 --------------------------------------------------------------------------------------------------------
@@ -198,8 +196,8 @@ T2 = Theorem(
     name="T2",
     title="The worst competitors",
     statement=(
-        "Among all sets M of m rejected tokens the m most likely ones give the least value: if i is in M, j is not, and "
-        "p_j >= p_i, then exchanging them does not raise the least divergence."
+        "Among all sets M of m rejected tokens the m most likely ones give the least value: if i is in M, j is not, "
+        "and p_j >= p_i, then exchanging them does not raise the least divergence."
     ),
     hypotheses=("i and j are rejected, p_j >= p_i", "q is feasible for M: q_i >= q_a for all accepted a"),
     derivation=(),
@@ -220,7 +218,7 @@ T2 = Theorem(
         WorkedRow(("1/2", "9/20", "1/20"), 1, 1, log(Rational(20, 19)) / 2 + Rational(9, 20) * log(Rational(18, 19))),
         WorkedRow(("1/2", "1/4", "1/4"), 1, 2, log(Rational(3, 2)) / 2 + log(Rational(3, 4)) / 2),
     ),
-    formal=("exchange", "top_competitors"),
+    formal=("T2_worst_competitors", "T2_among_competitors"),
 )
 
 # ---- T3 --------------------------------------------------------------------------------------------------------
@@ -257,9 +255,9 @@ T3 = Theorem(
     name="T3",
     title="Closed form",
     statement=(
-        "If the pool has n tokens, mass S and E = sum p ln p, then c = S/n and C = E - S ln(S/n). Growing the pool from "
-        "the largest accepted token and the smallest competitor, one token on the wrong side of the mean at a time, ends "
-        "at the only pool whose mean separates it from the rest."
+        "If the pool has n tokens, mass S and E = sum p ln p, then c = S/n and C = E - S ln(S/n). Growing the pool "
+        "from the largest accepted token and the smallest competitor, one token on the wrong side of the mean at a time, "
+        "ends at the only pool whose mean separates it from the rest."
     ),
     hypotheses=("the pool is the set of tokens that the level of T1 moves",),
     derivation=(
@@ -321,7 +319,7 @@ T3 = Theorem(
         Establishes(CERTIFICATE, _MEAN),
         Establishes(CERTIFICATE_OF_GAPS),
     ),
-    formal=("level_is_mean", "closed_form", "closed_form_kl_div"),
+    formal=("T3_level_is_mean", "T3_closed_form"),
 )
 
 # ---- T4 --------------------------------------------------------------------------------------------------------
@@ -394,5 +392,5 @@ T4 = Theorem(
         WorkedRow(("1/2", "1/2", "0"), 2, 1, log(Rational(3, 2)), "two equal accepted tokens: ln(1 + p_(1))"),
     ),
     establishes=(Establishes(CEILING),),
-    formal=("ceiling", "ceiling_log", "ceiling_attained"),
+    formal=("T4_ceiling", "T4_attained"),
 )

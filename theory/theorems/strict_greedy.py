@@ -55,7 +55,7 @@ def pair_to_its_mean(first: sympy.Expr, second: sympy.Expr, rest: Evident | Grow
         mass=SumProof(mass=S.One, constants={"first": mean - first, "second": mean - second}),
         divergence=SumProof(
             constants={name: -each for name, each in loss.items()},
-            slack={name: NOTHING for name in ("first", "second", "other")},
+            slack=dict.fromkeys(("first", "second", "other"), NOTHING),
             rest=rest,
         ),
     )
@@ -97,7 +97,7 @@ T5 = Theorem(
         WorkedRow(("1/2", "1/2"), 1, 1, S.Zero, "a tie"),
     ),
     establishes=(Establishes(STRICT_GREEDY),),
-    formal=("strict_greedy",),
+    formal=("T5_strict_greedy",),
     citation=PAPER,
 )
 
@@ -143,9 +143,9 @@ M1 = Theorem(
     name="M1",
     title="Strict greedy when only the margin is known",
     statement=(
-        "Over all p with p_1 - p_2 = g, inf C = phi(g), attained at ((1+g)/2, (1-g)/2), and sup C = g ln 2, approached as "
-        "the rest of the mass is spread over ever more tokens. For a vocabulary of V tokens the supremum is s phi(g/s) "
-        "with s = g + 2(1-g)/V, attained."
+        "Over all p with p_1 - p_2 = g, inf C = phi(g), attained at ((1+g)/2, (1-g)/2), and sup C = g ln 2, approached "
+        "as the rest of the mass is spread over ever more tokens. For a vocabulary of V tokens the supremum is "
+        "s phi(g/s) with s = g + 2(1-g)/V, attained."
     ),
     hypotheses=("strict greedy, one candidate", "g = p_1 - p_2"),
     derivation=(
@@ -205,6 +205,6 @@ M1 = Theorem(
     ),
     worked_points=T5.worked_points[:1],
     establishes=(Establishes(PHI, {x: g}), Establishes(STRICT_GREEDY, {s: _mass_at_dust})),
-    formal=("strict_upper_finite", "flat_family_certificate", "strict_supremum"),
+    formal=("M1_bounds", "M1_attained", "M1_supremum"),
     citation=PAPER,
 )

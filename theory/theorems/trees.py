@@ -1,6 +1,5 @@
 """M6 and M7: strict greedy with a tree of m candidates, when only a margin of the target is known."""
 
-import sympy
 from sympy import Rational, S, log, oo
 
 from ..theorem import (
@@ -46,8 +45,8 @@ M7 = Theorem(
     name="M7",
     title="Tree of m candidates, margin to the second token",
     statement=(
-        "Over all p with p_1 - p_2 = g and m candidates, inf C = [(1+m g) ln(1+m g) + m (1-g) ln(1-g)]/(m+1), attained at "
-        "(1 + m g, 1 - g, ..., 1 - g)/(m+1). m = 1 is M1; the leading term is m g^2/2."
+        "Over all p with p_1 - p_2 = g and m candidates, inf C = [(1+m g) ln(1+m g) + m (1-g) ln(1-g)]/(m+1), attained "
+        "at (1 + m g, 1 - g, ..., 1 - g)/(m+1). m = 1 is M1; the leading term is m g^2/2."
     ),
     hypotheses=("strict greedy, m candidates", "no rejected token exceeds p_1 - g"),
     derivation=(),
@@ -77,6 +76,7 @@ M7 = Theorem(
             ("2/3", "1/6", "1/6"), 1, 2, Rational(2, 3) * log(2) + log(Rational(1, 2)) / 3, "g = 1/2, m = 2: attained"
         ),
     ),
+    formal=("M7_lower_bound", "M7_sharp"),
 )
 
 # ---- M6: the margin to the m-th competitor ---------------------------------------------------------------------
@@ -115,8 +115,8 @@ M6 = Theorem(
     title="Tree of m candidates, margin to the last of them",
     statement=(
         "Over all p with p_1 - p_(m+1) = g, inf C = g ln y - ln((m - 1 + y + 1/y)/(m+1)) where y >= 1 solves "
-        "(1-g) y^2 - g (m-1) y - (1+g) = 0, attained at p ~ (y, 1, ..., 1, 1/y); sup C = g ln(m+1), approached as the rest "
-        "of the mass is spread over ever more tokens."
+        "(1-g) y^2 - g (m-1) y - (1+g) = 0, attained at p ~ (y, 1, ..., 1, 1/y); sup C = g ln(m+1), approached as the "
+        "rest of the mass is spread over ever more tokens."
     ),
     hypotheses=("strict greedy, m candidates", "some competitor is at most p_1 - g"),
     derivation=(),
@@ -152,9 +152,7 @@ M6 = Theorem(
             Witness(
                 draft={"first": _level, "competitor": p + _share, "last": _level, "other": p},
                 threshold=_level,
-                mass=SumProof(
-                    mass=S.One, constants={"first": _share - g, "competitor": _share, "last": _share}
-                ),
+                mass=SumProof(mass=S.One, constants={"first": _share - g, "competitor": _share, "last": _share}),
                 divergence=SumProof(
                     constants={
                         "first": -(g + b) * log((g + b) / _level),
@@ -192,5 +190,5 @@ M6 = Theorem(
             "y = 2, m = 2, g = 3/7: attained",
         ),
     ),
-    formal=("M6_lower", "M6_attained"),
+    formal=("M6_lower_bound", "M6_sharp"),
 )
