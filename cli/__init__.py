@@ -6,6 +6,7 @@ import typer
 
 from ..theory.errors import DraftcertError
 from .certify import certify
+from .check import check
 from .console import err
 from .generate import generate
 from .validate import validate
@@ -18,7 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-for command in (validate, certify, generate):
+for command in (check, validate, certify, generate):
     app.command()(command)
 
 

@@ -1,0 +1,129 @@
+"""`draftcert check`: decide every claim of the theory; audit the Coq development."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from .console import Json, err, finish, out, print_json, progress
+
+if TYPE_CHECKING:
+    from ..proofs_check import Report
+    from ..proofs_check.formal import FormalAudit
+
+
+def check(
+    only: Annotated[list[str] | None, typer.Option(help="Only this theorem or formula (repeat for more).")] = None,
+    coq: Annotated[bool, typer.Option(help="Audit the Coq development too; without, it counts as not checked.")] = True,
+    bridge: Annotated[bool, typer.Option(help="Have Coq certify values of `draftcert certify` on 20 targets.")] = False,
+    update_ledger: Annotated[bool, typer.Option(help="Write the ledger this run reproduces, if all holds.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every derivation step, every formula and the formal proofs, and reproduce the ledger."""
+    from ..numerics import certificate
+    from ..proofs_check import check as run
+    from ..proofs_check import ledger
+    from ..proofs_check.bridge import BridgeCase
+    from ..proofs_check.bridge import bridge as certify_in_coq
+    from ..proofs_check.formal import INSTALL, audit_coq, coq_version
+    from ..theory.theorems import THEOREMS
+
+    with progress() as bar:
+        audit = None
+        if coq and coq_version() is not None:
+            task = bar.add_task("Coq")
+            audit = audit_coq(
+                progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+            )
+        task = bar.add_task("theorems", total=None if only else len(THEOREMS))
+        report = run(
+            only, audit.theorems if audit else {}, lambda theorem: bar.update(task, advance=1, description=theorem.name)
+        )
+        bridged = None
+        if bridge:
+            bar.add_task("bridge", total=None)
+            bridged = certify_in_coq(
+                BridgeCase(p, rule, m, str(certificate(p, rule, m, digits=20))) for p, rule, m in BRIDGE_TARGETS
+            )
+    ok = report.ok and not (audit and audit.problems) and (bridged is None or bridged.ok)
+    if update_ledger and only is None and all(t.proved for t in report.theorems):
+        ledger.PATH.write_text(ledger.text(report.proved))
+        err.print("the ledger is written; check again to see it reproduced")
+    unchecked = () if audit else report.unchecked
+    if as_json:
+        print_json(report.as_json() | {"ok": ok, "coq": _formal(audit), "bridge": bridged and bridged.ok})
+    else:
+        _show(report, audit)
+        if bridged is not None:
+            state = "certified by Coq" if bridged.ok else f"NOT certified: {bridged.failure}"
+            out.print(f"bridge: {len(bridged.cases)} values {state}")
+        if unchecked:
+            why = "Coq was not asked (--no-coq)" if coq_version() else f"Coq is not installed: {INSTALL}"
+            out.print(f"{len(unchecked)} formal theorems not checked: {', '.join(unchecked)}. {why}")
+    finish(ok)
+
+
+BRIDGE_TARGETS: tuple[tuple[tuple[str, ...], str, int], ...] = (
+    (("3/5", "2/5"), "strict_greedy", 1),
+    (("1/2", "1/4", "1/4"), "strict_greedy", 1),
+    (("9/10", "1/20", "1/20"), "strict_greedy", 1),
+    (("999/1000", "1/2000", "1/2000"), "strict_greedy", 1),
+    (("1/2", "1/2"), "strict_greedy", 1),
+    (("0", "1"), "strict_greedy", 1),
+    (("1/1000000007", "1000000006/1000000007"), "strict_greedy", 1),
+    (("500001/1000000", "499999/1000000"), "strict_greedy", 1),
+    (("1/2", "9/20", "1/20"), "strict_greedy", 2),
+    (("2/5", "3/10", "1/5", "1/10"), "strict_greedy", 2),
+    (("2/5", "3/10", "1/5", "1/10"), "strict_greedy", 3),
+    (("1/3", "1/3", "1/3"), "strict_greedy", 2),
+    (("7/10", "1/10", "1/10", "1/20", "1/20"), "strict_greedy", 4),
+    (("1", "0", "0", "0"), "strict_greedy", 3),
+    (("2/5", "7/20", "1/4"), "additive(0.1)", 1),
+    (("2/5", "7/20", "1/4"), "additive(0.05)", 1),
+    (("1/2", "3/10", "1/10", "1/10"), "additive(0.3)", 2),
+    (("1/2", "1/4", "1/4"), "multiplicative(0.6)", 1),
+    (("1/2", "3/10", "1/10", "1/10"), "multiplicative(0.5)", 1),
+    (("1/2", "3/10", "1/10", "1/10"), "absolute(0.3)", 1),
+    (("1/2", "3/10", "1/10", "1/10"), "absolute(0.6)", 1),
+    (("1/2", "3/10", "1/10", "1/10"), "top_m(2)", 2),
+    (("2/5", "7/20", "1/5", "1/20"), "top_m(10) & additive(0.06)", 1),
+    (("1/2", "3/10", "1/5"), "typical(0.25, 0.9)", 1),
+)
+"""Targets of the bridge: generic, tied, with zeros, nearly tied, and the two traps of the pooled form."""
+
+
+def _formal(audit: FormalAudit | None) -> dict[str, Any] | None:
+    if audit is None:
+        return None
+    return {
+        "version": audit.version,
+        "seconds": audit.seconds,
+        "theorems": dict(audit.theorems),
+        "problems": list(audit.problems),
+    }
+
+
+def _show(report: Report, audit: FormalAudit | None) -> None:
+    table = Table(title="theorems")
+    for name in ("theorem", "", "established by", "seconds"):
+        table.add_column(name, justify="right" if name == "seconds" else "left")
+    for theorem in report.theorems:
+        state = ", ".join(theorem.methods) if theorem.proved else "NOT PROVED"
+        table.add_row(theorem.name, theorem.title, state, f"{theorem.seconds:.2f}")
+    out.print(table)
+    for theorem in report.theorems:
+        for outcome in theorem.outcomes:
+            if outcome.ok is False:
+                out.print(f"{theorem.name}, {outcome.place}: {outcome.failure}", style="red")
+    for formula in report.formulas:
+        state = f"proved by {', '.join(formula.by)}" if formula.proved else f"NOT PROVED: {formula.failure}"
+        out.print(f"formula {formula.name}: {state}")
+    if audit:
+        state = "all confirmed" if not audit.problems else "NOT CONFIRMED"
+        out.print(f"Coq {audit.version}: {len(audit.theorems)} theorems {state} in {audit.seconds:.0f} s")
+        for problem in audit.problems:
+            out.print(problem, style="red")
+    for difference in report.ledger or ():
+        out.print(f"ledger: {difference}", style="red")
