@@ -32,14 +32,19 @@ class Prompt:
 def load_prompts(path: str | Path | None = None) -> list[Prompt]:
     """Read prompts from JSONL (one object a line) or plain text (one prompt a line); the built-in set without a path.
 
-    An object holds `messages` (chat), `turns` (Spec-Bench, MT-Bench: the first is taken), `prompt` (sent as a chat of
-    one message) or `text` (continued as it is); `id` or `question_id`, and `category`, are optional.
+    An object holds `prompt` (sent as a chat of one message), `messages` (chat; assistant turns at its end are cut off,
+    since the target is to write them), `turns` or `data` (Spec-Bench, MT-Bench and UltraChat: the first turn is taken)
+    or `text` (continued as it is). `id`, `prompt_id` or `question_id`, and `category`, are optional.
 
     Raises:
         DraftcertError: no such file, no prompt in it, or a line that holds none; the message names the line.
     """
     if path is None:
-        lines, name, structured = (files("draftcert.audit") / "prompts.jsonl").read_text("utf-8"), "built-in prompts", True
+        lines, name, structured = (
+            (files("draftcert.audit") / "prompts.jsonl").read_text("utf-8"),
+            "built-in prompts",
+            True,
+        )
     else:
         file = Path(path)
         if not file.is_file():
@@ -64,20 +69,26 @@ def _parse(lines: str, name: str, structured: bool) -> Iterator[Prompt]:
             raise DraftcertError(f"{name}, line {number}: not JSON ({error})") from error
         if not isinstance(record, dict):
             raise DraftcertError(f"{name}, line {number}: expected an object, found {type(record).__name__}")
-        identity = str(record.get("id", record.get("question_id", number)))
+        identity = str(next((record[key] for key in ("id", "prompt_id", "question_id") if key in record), number))
         category = str(record.get("category", ""))
         match record:
-            case {"messages": [_, *_] as messages}:
-                yield _chat(identity, category, messages)
-            case {"turns": [str(first), *_]} | {"prompt": str(first)} if first.strip():
+            case {"prompt": str(first)} | {"turns": [str(first), *_]} | {"data": [str(first), *_]} if first.strip():
                 yield _chat(identity, category, [{"role": "user", "content": first}])
+            case {"messages": [*messages]} if asked := _asked(messages):
+                yield _chat(identity, category, asked)
             case {"text": str(text)} if text.strip():
                 yield Prompt(identity, category, text)
             case _:
                 raise DraftcertError(
-                    f"{name}, line {number}: no prompt in it (expected messages, turns, prompt or text; "
+                    f"{name}, line {number}: no prompt in it (expected prompt, messages, turns, data or text; "
                     f"found {', '.join(record) or 'nothing'})"
                 )
+
+
+def _asked(messages: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The messages up to the last one that is not the assistant's."""
+    last = max((i for i, message in enumerate(messages) if message["role"] != "assistant"), default=-1)
+    return messages[: last + 1]
 
 
 def _chat(identity: str, category: str, messages: Sequence[dict[str, str]]) -> Prompt:

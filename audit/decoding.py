@@ -1,0 +1,69 @@
+"""A decoding trace for the tree viewer of the report: every step of the tree decoder on one prompt, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..runtime.decoder import GreedyTreeDecoder
+from ..runtime.drafters import TokenRecycling
+from ..runtime.models import LoadedModel
+from ..runtime.reference import project
+from ..runtime.trace import Step
+
+TOKENS, NODES, SHOWN = 48, 14, 5
+"""New tokens and nodes a tree of a trace, and target tokens shown at each node."""
+
+
+def decoding_trace(target: LoadedModel, prompt: torch.Tensor) -> dict[str, Any]:
+    """Decode `prompt [1, length]` with Token Recycling trees under strict greedy, and describe each step.
+
+    A step holds the committed text `before` it, its `nodes` (parents first; node 0 is the last committed token) and the
+    tokens it `committed`. A node holds its `parent`, `token`, whether it was `accepted`, the target's most likely
+    tokens after it (`target`, with probabilities) and, where it has children, the `certificate` for that many
+    candidates in nats.
+    """
+    steps: list[Step] = []
+    decoder = GreedyTreeDecoder(target, TokenRecycling(), max_nodes=NODES)
+    decoder.generate(prompt, TOKENS, on_step=steps.append, keep_steps=False)
+    tokens = prompt[0].tolist()
+    described = []
+    for step in steps:
+        before = target.decode(tokens[prompt.shape[1] :])
+        described.append({"before": before, **_described(step, target)})
+        tokens.extend(step.tokens)
+    return {
+        "prompt": target.decode(prompt[0].tolist()),
+        "drafter": "Token Recycling",
+        "text": target.decode(tokens[prompt.shape[1] :]),
+        "steps": described,
+    }
+
+
+def _described(step: Step, target: LoadedModel) -> dict[str, Any]:
+    def text(token: int) -> str:
+        return target.tokenizer.decode([token])
+
+    log_probabilities = step.top_values.double() - step.logsumexp.double()[:, None]
+    nodes = []
+    for node, (token, parent) in enumerate(zip(step.tree.tokens, step.tree.parents, strict=True)):
+        row = log_probabilities[node]
+        shown = zip(step.top_ids[node, :SHOWN].tolist(), row[:SHOWN].exp().tolist(), strict=True)
+        width = len(step.tree.children[node])
+        nodes.append(
+            {
+                "parent": parent,
+                "token": text(token),
+                "accepted": node in step.path,
+                "target": [[text(likely), round(probability, 4)] for likely, probability in shown],
+                "certificate": _strict_greedy(row, width) if 0 < width < len(row) else None,
+            }
+        )
+    return {"nodes": nodes, "committed": [text(token) for token in step.tokens]}
+
+
+def _strict_greedy(log_probabilities: torch.Tensor, width: int) -> float:
+    gaps = (log_probabilities[0] - log_probabilities)[None]
+    projected = project(log_probabilities[:1].exp(), gaps, torch.ones(1, dtype=torch.long), width)
+    return round(float(projected.value), 4)

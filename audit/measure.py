@@ -1,0 +1,124 @@
+"""What is measured at a position: the target's statistics, divergences, and acceptance under every rule and width.
+
+Pure functions of rows of logits; `audit.run` feeds them with models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..runtime import certify, row_stats
+from ..theory import Rule, parse_rule
+from ..theory.errors import DraftcertError
+
+RULES = (
+    "strict_greedy",
+    "additive(0.3)",
+    "multiplicative(0.1)",
+    "top_m(2)",
+    "tensorrt_llm_relaxed(10, 0.6)",
+    "sglang_threshold_single(0.9)",
+    "medusa_typical(0.09, 0.3)",
+)
+"""The rules of an audit unless others are given: one of each kind, with the parameters of their deployments."""
+
+WIDTHS = (1, 2, 4, 8)
+"""Candidates per tree node."""
+
+KEPT = 16
+"""Most likely tokens of the target kept with each position, from which other rules can be judged later."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The acceptance rules and tree widths an audit looks at."""
+
+    rules: tuple[str, ...] = RULES
+    widths: tuple[int, ...] = WIDTHS
+
+    def __post_init__(self) -> None:
+        """Refuse a rule that does not parse, a width below 1, and duplicates."""
+        for rule in self.rules:
+            parse_rule(rule)
+        if not self.rules or not self.widths:
+            raise DraftcertError("an audit needs at least one rule and one width")
+        if min(self.widths) < 1 or len(set(self.widths)) < len(self.widths) or len(set(self.rules)) < len(self.rules):
+            raise DraftcertError(f"rules must differ and widths be different numbers >= 1: {self.rules}, {self.widths}")
+
+    def cells(self) -> list[tuple[str, Rule, int, str]]:
+        """Every (rule text, rule, width, column suffix)."""
+        return [(text, parse_rule(text), width, f"{text}|{width}") for text in self.rules for width in self.widths]
+
+
+def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid: Grid) -> dict[str, np.ndarray]:
+    """Measure rows `[positions, vocab]`; the columns of the audit table, one entry a position.
+
+    - `target_token`, `top1`, `top2`, `top10_mass`, `entropy` (nats); `top_ids`, `top_logprobs`: the 16 most likely.
+    - per cell `C|rule|m`: the certificate, rounded down, infinite where the rule cannot reject; `accepted_size|rule`.
+    - with a drafter `kl` (target first, rounded up), `reverse_kl`, `total_variation`; `draft_rank`: rank of the
+      target's token in the drafter, ties by lowest id; `draft_ids`: the drafter's most likely tokens, as many as the
+      greatest width, and `draft_target_ranks`: their ranks in the target.
+    - with a drafter per cell `hit|rule|m`: an accepted token is among the drafter's top m; `certified|rule|m`:
+      `kl < C`, which implies a hit.
+
+    Raises:
+        DraftcertError: shapes that differ, broken logits, a width of the whole vocabulary or more.
+
+    >>> columns = measure(torch.tensor([[2.0, 1.0, 0.0]]), None, Grid(("strict_greedy",), (1,)))
+    >>> round(float(columns["top1"][0]), 4)
+    0.6652
+    """
+    positions, vocab = target_logits.shape
+    stats = row_stats(target_logits, k=min(KEPT, vocab))
+    log_top = stats.top_values.double() - stats.logsumexp.double().unsqueeze(-1)
+    columns: dict[str, Any] = {
+        "target_token": stats.argmax,
+        "top1": log_top[:, 0].exp(),
+        "top2": log_top[:, 1].exp() if vocab > 1 else torch.zeros(positions),
+        "top10_mass": log_top[:, :10].exp().sum(-1),
+        "entropy": stats.entropy,
+        "top_ids": stats.top_ids,
+        "top_logprobs": log_top,
+    }
+    if draft_logits is not None:
+        strict = certify(target_logits, RULES[0], draft_logits=draft_logits)
+        columns["kl"] = strict.kl
+        columns["reverse_kl"] = certify(draft_logits, RULES[0], draft_logits=target_logits).kl
+        columns["total_variation"] = total_variation(target_logits, draft_logits)
+        columns["draft_rank"] = ranks(draft_logits, stats.argmax.unsqueeze(-1)).squeeze(-1)
+        columns["draft_ids"] = row_stats(draft_logits, k=min(max(grid.widths), vocab)).top_ids
+        columns["draft_target_ranks"] = ranks(target_logits, columns["draft_ids"])
+    for text, rule, width, cell in grid.cells():
+        found = certify(target_logits, rule, candidates=width)
+        columns[f"C|{cell}"] = found.value
+        columns[f"accepted_size|{text}"] = found.accepted
+        if draft_logits is not None:
+            columns[f"certified|{cell}"] = columns["kl"] < found.value
+            columns[f"hit|{cell}"] = is_hit(columns["draft_target_ranks"], found.accepted, width)
+    return {name: torch.as_tensor(column).cpu().numpy() for name, column in columns.items()}
+
+
+def is_hit(draft_target_ranks: torch.Tensor, accepted: torch.Tensor, width: int) -> torch.Tensor:
+    """Whether one of the drafter's `width` most likely tokens, given by their ranks in the target, is accepted."""
+    return (draft_target_ranks[:, :width] <= accepted.unsqueeze(-1)).any(-1)
+
+
+def ranks(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """1-based ranks of the tokens `ids [rows, m]` in their rows `logits [rows, vocab]`, ties by lowest id."""
+    tokens = torch.arange(logits.shape[-1], device=logits.device)
+    columns = []
+    for column in ids.unbind(-1):
+        value = logits.gather(-1, column.unsqueeze(-1))
+        before = (logits > value) | ((logits == value) & (tokens < column.unsqueeze(-1)))
+        columns.append(before.sum(-1) + 1)
+    return torch.stack(columns, -1)
+
+
+def total_variation(target_logits: torch.Tensor, draft_logits: torch.Tensor) -> torch.Tensor:
+    """Half the l1 distance of the two distributions, in float64."""
+    target, draft = (torch.softmax(rows.double(), -1) for rows in (target_logits, draft_logits))
+    return (target - draft).abs().sum(-1) / 2

@@ -1,0 +1,91 @@
+"""Read the folder of an audit: configuration, prompts, and the table of positions one column at a time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from ..theory.errors import DraftcertError
+from .measure import Grid
+from .prompts import Prompt
+from .run import Configuration
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A finished audit; columns are read from disk when asked for, so that memory stays small."""
+
+    folder: Path
+    configuration: Configuration
+    prompts: tuple[Prompt, ...]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Audit:
+        """The audit in `folder`.
+
+        Raises:
+            DraftcertError: no audit there, or one that is not finished.
+        """
+        folder = Path(folder)
+        if not (folder / "audit.json").is_file():
+            raise DraftcertError(f"no audit in {folder}: run draftcert audit --out {folder}")
+        if not (folder / "positions.parquet").is_file():
+            raise DraftcertError(f"the audit in {folder} is not finished: run the same command again, it goes on")
+        asked = json.loads((folder / "audit.json").read_text())
+        grid = asked["configuration"].pop("grid")
+        configuration = Configuration(**asked["configuration"], grid=Grid(tuple(grid["rules"]), tuple(grid["widths"])))
+        prompts = (
+            Prompt(p["id"], p["category"], p["text"], p["messages"] and tuple(p["messages"])) for p in asked["prompts"]
+        )
+        return cls(folder, configuration, tuple(prompts))
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self.folder / "positions.parquet")
+
+    def __len__(self) -> int:
+        """Number of positions."""
+        return self._file.metadata.num_rows
+
+    @property
+    def names(self) -> set[str]:
+        """The columns there are."""
+        return set(self._file.schema_arrow.names)
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether a drafter was measured."""
+        return self.configuration.draft is not None
+
+    def column(self, name: str) -> np.ndarray:
+        """A column of numbers or text, `[positions]`, or `[positions, k]` where it holds lists."""
+        column = self._file.read(columns=[name])[name].to_numpy()
+        return np.stack(list(column)) if len(column) and isinstance(column[0], np.ndarray) else column
+
+    def certificates(self, rule: str, width: int) -> np.ndarray:
+        """The certificates of a cell, in nats."""
+        return self.column(f"C|{rule}|{width}")
+
+    def in_context(self, row: int, before: int = 24, after: int = 6) -> tuple[str, str, str]:
+        """The text generated before a position, its token, and the text after it."""
+        group = int(np.searchsorted(self._starts, row, side="right")) - 1
+        texts = self._file.read_row_group(group, columns=["text"])["text"].to_pylist()
+        at = row - int(self._starts[group])
+        return "".join(texts[max(0, at - before) : at]), texts[at], "".join(texts[at + 1 : at + 1 + after])
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        metadata = self._file.metadata
+        sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        return np.cumsum([0, *sizes[:-1]])
+
+    def trace(self) -> dict[str, Any] | None:
+        """The recorded decoding of the first prompt, if the target could be decoded with trees."""
+        file = self.folder / "trace.json"
+        return json.loads(file.read_text()) if file.is_file() else None

@@ -1,0 +1,257 @@
+"""Run an audit: the target decodes every prompt greedily, each position is measured, one Parquet shard a prompt.
+
+The folder of an audit holds `audit.json` (what was asked), `shards/` (written atomically, so that a killed run goes on
+where it stopped) and, when complete, `positions.parquet` (all shards in order). Memory does not grow with the prompts.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from transformers import GenerationConfig
+
+from ..runtime.models import LoadedModel, load_model
+from ..theory.errors import DraftcertError
+from .decoding import decoding_trace
+from .drafts import load_draft
+from .measure import Grid, measure
+from .prompts import Prompt, load_prompts
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What an audit measures; equal configurations give equal tables."""
+
+    target: str = "smollm2"
+    draft: str | None = None
+    max_new_tokens: int = 64
+    dtype: str = "float32"
+    device: str = "cpu"
+    grid: Grid = field(default_factory=Grid)
+
+    def __post_init__(self) -> None:
+        """Refuse a run that would measure nothing."""
+        if self.max_new_tokens < 1:
+            raise DraftcertError(f"max_new_tokens = {self.max_new_tokens}: an audit needs at least 1")
+
+
+class Measured(NamedTuple):
+    """The positions of a prompt, and how the tree decoder went through the first one."""
+
+    index: int
+    table: pa.Table
+    trace: dict[str, Any] | None
+
+
+class Worker:
+    """The models of an audit, loaded once in each process, measuring prompt after prompt."""
+
+    def __init__(self, configuration: Configuration, threads: int | None = None) -> None:
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self.configuration = configuration
+        self.target = load_model(configuration.target, configuration.dtype, configuration.device)
+        self.draft = None if configuration.draft is None else load_draft(configuration.draft, self.target)
+
+    @torch.inference_mode()
+    def measure(self, index: int, prompt: Prompt) -> Measured:
+        """Decode one prompt and measure its positions."""
+        ids = torch.tensor([prompt.token_ids(self.target.tokenizer)], device=self.target.model.device)
+        tokens, target_logits = greedy(self.target, ids, self.configuration.max_new_tokens)
+        draft_logits = None
+        if self.draft is not None:
+            # The drafter reads the target's own text: each position is judged on the prefix before it.
+            draft_logits = self.draft(torch.cat([ids, tokens[None, :-1]], 1), len(tokens)).to(target_logits.device)
+            # Either side may pad its vocabulary: the ids that both models have are compared.
+            vocab = min(target_logits.shape[-1], draft_logits.shape[-1])
+            target_logits, draft_logits = target_logits[:, :vocab], draft_logits[:, :vocab]
+        columns = measure(target_logits, draft_logits, self.configuration.grid)
+        texts = token_texts(self.target.tokenizer, tokens.tolist())
+        table = pa.table(
+            {
+                "prompt": [index] * len(texts),
+                "prompt_id": [prompt.id] * len(texts),
+                "category": [prompt.category] * len(texts),
+                "position": list(range(len(texts))),
+                "text": texts,
+                **{name: pa.array(list(column)) if column.ndim > 1 else column for name, column in columns.items()},
+            }
+        )
+        return Measured(index, table, self.trace(ids) if index == 0 else None)
+
+    def trace(self, prompt: torch.Tensor) -> dict[str, Any] | None:
+        """How the tree decoder goes through a prompt; `None` for a target that cannot be decoded with trees."""
+        try:
+            return decoding_trace(self.target, prompt)
+        except DraftcertError:
+            return None
+
+
+def token_texts(tokenizer: Any, tokens: list[int]) -> list[str]:
+    """What each token adds to the text; a character spread over several tokens is given to the last of them."""
+    texts, shown = [], ""
+    for end in range(1, len(tokens) + 1):
+        whole = tokenizer.decode(tokens[:end])
+        if whole.endswith("\N{REPLACEMENT CHARACTER}"):
+            texts.append("")
+        else:
+            texts.append(whole[len(shown) :])
+            shown = whole
+    return texts
+
+
+def greedy(target: LoadedModel, prompt: torch.Tensor, max_new_tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The target's greedy tokens `[steps]` after `prompt [1, length]`, and the logits `[steps, vocab]` of each.
+
+    Stops after the end-of-sequence token. Of the model's own generation settings only that token is used: a repetition
+    penalty or a temperature would make the tokens differ from the argmax of the logits.
+    """
+    settings = GenerationConfig(
+        do_sample=False,
+        max_new_tokens=max_new_tokens,
+        eos_token_id=target.model.generation_config.eos_token_id,
+        pad_token_id=target.tokenizer.pad_token_id or 0,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    decoded = target.model.generate(prompt, attention_mask=torch.ones_like(prompt), generation_config=settings)
+    return decoded.sequences[0, prompt.shape[1] :], torch.cat(decoded.logits)
+
+
+def run_audit(
+    folder: str | Path,
+    configuration: Configuration | None = None,
+    prompts: Sequence[Prompt] | None = None,
+    *,
+    processes: int = 1,
+    ray: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
+    """Measure every prompt (the built-in ones if none are given) into `folder`; the path of `positions.parquet`.
+
+    `processes` local processes, or a Ray cluster at address `ray`, share the prompts; the table has the same rows in
+    the same order in any layout (the last bits of a matrix product can depend on how many threads share it). A folder with a finished or interrupted audit of the same configuration is continued, with another it is
+    refused. `progress(done, total)` is called after every prompt.
+
+    Raises:
+        DraftcertError: bad prompts, models or configuration, or a folder that holds another audit.
+    """
+    configuration = configuration or Configuration()
+    chosen = list(load_prompts() if prompts is None else prompts)
+    folder = Path(folder)
+    shards = folder / "shards"
+    shards.mkdir(parents=True, exist_ok=True)
+    _claim(folder, configuration, chosen)
+    waiting = [i for i in range(len(chosen)) if not (shards / _shard(i)).is_file()]
+    done = len(chosen) - len(waiting)
+    if progress:
+        progress(done, len(chosen))
+    for index, table, trace in _measured(configuration, {i: chosen[i] for i in waiting}, processes, ray):
+        if trace is not None:
+            (folder / "trace.json").write_text(json.dumps(trace))
+        partial = shards / f".{_shard(index)}.{os.getpid()}"
+        pq.write_table(table, partial)
+        partial.rename(shards / _shard(index))
+        done += 1
+        if progress:
+            progress(done, len(chosen))
+    return _join(folder, len(chosen))
+
+
+def _shard(index: int) -> str:
+    return f"{index:06d}.parquet"
+
+
+def _claim(folder: Path, configuration: Configuration, prompts: list[Prompt]) -> None:
+    """Write what is asked into the folder, or check that it was asked before."""
+    # Through JSON, so that what is compared is what is read back.
+    asked = json.loads(json.dumps({"configuration": asdict(configuration), "prompts": [asdict(p) for p in prompts]}))
+    file = folder / "audit.json"
+    if not file.is_file():
+        partial = file.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps(asked, indent=1))
+        partial.rename(file)
+        return
+    before = json.loads(file.read_text())
+    if before["prompts"] != asked["prompts"]:
+        raise DraftcertError(f"{folder} holds an audit of other prompts: give another folder")
+    for key, value in asked["configuration"].items():
+        if before["configuration"].get(key) != value:
+            raise DraftcertError(
+                f"{folder} holds an audit with {key} = {before['configuration'].get(key)}, not {value}: give another folder"
+            )
+
+
+def _measured(
+    configuration: Configuration, prompts: dict[int, Prompt], processes: int, ray_address: str | None
+) -> Iterator[Measured]:
+    if not prompts:
+        return
+    if ray_address is not None:
+        yield from _ray_measured(configuration, prompts, ray_address)
+    elif processes == 1:
+        worker = Worker(configuration)
+        for index, prompt in prompts.items():
+            yield worker.measure(index, prompt)
+    else:
+        threads = max(1, (os.cpu_count() or 1) // processes)
+        # "spawn": a forked copy of torch's thread pool would hang.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(processes, context, _start, (configuration, threads)) as pool:
+            for future in as_completed([pool.submit(_measure, *item) for item in prompts.items()]):
+                yield future.result()
+
+
+_worker: Worker | None = None
+"""The worker of this process, in a pool."""
+
+
+def _start(configuration: Configuration, threads: int) -> None:
+    global _worker
+    _worker = Worker(configuration, threads)
+
+
+def _measure(index: int, prompt: Prompt) -> Measured:
+    if _worker is None:
+        raise RuntimeError("the pool's initializer did not run")
+    return _worker.measure(index, prompt)
+
+
+def _ray_measured(configuration: Configuration, prompts: dict[int, Prompt], address: str) -> Iterator[Measured]:
+    try:
+        import ray
+        from ray.util import ActorPool
+    except ImportError as error:
+        raise DraftcertError("--ray needs Ray: pip install 'draftcert[ray]'") from error
+    ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+    gpus = 1 if configuration.device.startswith("cuda") else 0
+    resources = ray.cluster_resources()
+    size = int(min(resources.get("GPU" if gpus else "CPU", 1), len(prompts)))
+    actor = ray.remote(num_cpus=1, num_gpus=gpus)(Worker)
+    pool = ActorPool([actor.remote(configuration, None if gpus else 1) for _ in range(size)])
+
+    def submit(worker: Any, item: tuple[int, Prompt]) -> Any:
+        return worker.measure.remote(*item)
+
+    yield from pool.map_unordered(submit, list(prompts.items()))
+
+
+def _join(folder: Path, count: int) -> Path:
+    """All shards in order as one file, a row group each."""
+    whole = folder / "positions.parquet"
+    partial = folder / f".positions.{os.getpid()}"
+    with pq.ParquetWriter(partial, pq.read_schema(folder / "shards" / _shard(0))) as writer:
+        for index in range(count):
+            writer.write_table(pq.read_table(folder / "shards" / _shard(index)))
+    partial.rename(whole)
+    return whole

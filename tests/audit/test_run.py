@@ -1,0 +1,151 @@
+import multiprocessing
+import os
+import signal
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from draftcert.audit.drafts import load_draft, read_layers
+from draftcert.audit.measure import Grid
+from draftcert.audit.run import Configuration, Worker, run_audit
+from draftcert.runtime.models import load_model
+from draftcert.theory import DraftcertError
+
+GRID = Grid(("strict_greedy", "top_m(3) & additive(0.2)"), (1, 2))
+
+
+@pytest.fixture
+def configuration(tiny_model):
+    return Configuration(str(tiny_model), "self:skip=2", 12, grid=GRID)
+
+
+def table(folder):
+    return pq.read_table(folder / "positions.parquet")
+
+
+@pytest.fixture(scope="module")
+def expected(tiny_model, prompts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sequential")
+    run_audit(folder, Configuration(str(tiny_model), "self:skip=2", 12, grid=GRID), prompts)
+    return table(folder)
+
+
+def test_the_measured_rows_are_the_target_s_greedy_text(expected, tiny_model, prompts):
+    target = load_model(tiny_model)
+    ids = target.encode(prompts[0].text)
+    generated = target.model.generate(ids, do_sample=False, max_new_tokens=12)[0, ids.shape[1] :].tolist()
+    first = expected.filter([prompt == 0 for prompt in expected["prompt"].to_pylist()])
+    assert first["target_token"].to_pylist() == generated
+    assert first["position"].to_pylist() == list(range(len(generated)))
+
+
+def test_the_drafter_is_judged_on_the_prefix_before_each_position(expected, tiny_model, prompts):
+    target = load_model(tiny_model)
+    ids = target.encode(prompts[0].text)
+    tokens = target.model.generate(ids, do_sample=False, max_new_tokens=12)
+    draft = load_draft("self:skip=2", target)
+    ranks = expected["draft_rank"].to_pylist()
+    with torch.inference_mode():
+        for step in range(tokens.shape[1] - ids.shape[1]):
+            row = draft(tokens[:, : ids.shape[1] + step], 1)[0]
+            place = row.argsort(descending=True).tolist().index(int(tokens[0, ids.shape[1] + step]))
+            assert ranks[step] == place + 1
+
+
+def test_skipping_layers_leaves_the_target_as_it_was_and_equals_a_model_without_them(tiny_model):
+    target = load_model(tiny_model)
+    ids = target.encode("a tale")
+    before = target.model(ids).logits
+    drafted = load_draft("self:skip=1,3", target)(ids, 3)
+    assert torch.equal(target.model(ids).logits, before)
+    smaller = load_model(tiny_model).model
+    smaller.model.layers = torch.nn.ModuleList(smaller.model.layers[number] for number in (0, 2))
+    smaller.config.num_hidden_layers = 2
+    assert torch.equal(smaller(ids, use_cache=False, logits_to_keep=3).logits[0], drafted)
+
+
+@pytest.mark.parametrize("text", ["", "x", "4", "0-3", "1-", "2--3", "-1"])
+def test_layers_that_cannot_be_skipped_are_refused(text):
+    with pytest.raises(DraftcertError, match="layers"):
+        read_layers(text, 4)
+
+
+def test_another_vocabulary_is_refused(tiny_model, tmp_path):
+    import shutil
+
+    other = tmp_path / "other"
+    shutil.copytree(tiny_model, other)
+    file = other / "tokenizer.json"
+    file.write_text(file.read_text().replace('"a": 1,', '"b": 1,').replace('"b": 2,', '"a": 2,'))
+    with pytest.raises(DraftcertError, match="different vocabularies: token 'a' is 1 in the target and 2"):
+        load_draft(str(other), load_model(tiny_model))
+
+
+def test_processes_give_the_same_table(configuration, expected, prompts, tmp_path):
+    run_audit(tmp_path, configuration, prompts, processes=2)
+    assert table(tmp_path).equals(expected)
+
+
+def test_a_two_node_ray_cluster_gives_the_same_table(configuration, expected, prompts, tmp_path, monkeypatch):
+    from ray.cluster_utils import Cluster
+
+    # The nodes of the test share one virtual environment: nothing is to be installed or copied.
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        cluster.add_node(num_cpus=1)
+        run_audit(tmp_path, configuration, prompts, ray=cluster.address)
+    finally:
+        import ray
+
+        ray.shutdown()
+        cluster.shutdown()
+    assert table(tmp_path).equals(expected)
+
+
+def _audit_that_is_killed(folder, configuration, prompts):
+    def kill(done, total):
+        if done == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    run_audit(folder, configuration, prompts, progress=kill)
+
+
+def test_a_killed_run_goes_on_and_measures_nothing_twice(configuration, expected, prompts, tmp_path, monkeypatch):
+    process = multiprocessing.get_context("spawn").Process(
+        target=_audit_that_is_killed, args=(tmp_path, configuration, prompts)
+    )
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL
+    assert len(list((tmp_path / "shards").glob("*.parquet"))) == 2
+    assert not (tmp_path / "positions.parquet").exists()
+
+    measured = []
+    original = Worker.measure
+    monkeypatch.setattr(Worker, "measure", lambda self, i, p: measured.append(i) or original(self, i, p))
+    run_audit(tmp_path, configuration, prompts)
+    assert measured == [2, 3, 4]
+    assert table(tmp_path).equals(expected)
+
+
+def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, tiny_model):
+    run_audit(tmp_path, configuration, prompts[:1])
+    with pytest.raises(DraftcertError, match="max_new_tokens = 12, not 3"):
+        run_audit(tmp_path, Configuration(str(tiny_model), "self:skip=2", 3, grid=GRID), prompts[:1])
+    with pytest.raises(DraftcertError, match="other prompts"):
+        run_audit(tmp_path, configuration, prompts[:2])
+
+
+def test_a_target_alone_has_no_column_of_a_drafter(tiny_model, prompts, tmp_path):
+    run_audit(tmp_path, Configuration(str(tiny_model), None, 2, grid=GRID), prompts[:1])
+    names = table(tmp_path).column_names
+    assert "C|strict_greedy|1" in names
+    assert not {"kl", "hit|strict_greedy|1", "draft_rank"} & set(names)
+
+
+def test_progress_counts_every_prompt(configuration, prompts, tmp_path):
+    calls = []
+    run_audit(tmp_path, configuration, prompts[:2], progress=lambda *call: calls.append(call))
+    assert calls == [(0, 2), (1, 2), (2, 2)]
