@@ -34,12 +34,17 @@ Definition every_statement :=
    M4_sharp,
    M5_lower_bound,
    T6_order,
+   T6_typical_contains_multiplicative,
    T7_two_point,
    B2_guarantee,
    B2_tight,
    B3_projection,
    B3_level_exists,
    B3_strict_greedy,
+   B3_total_variation,
+   B3_reverse,
+   B5_same_greedy_token,
+   B5_logits,
    phi_bounds,
    phi_convexity).
 

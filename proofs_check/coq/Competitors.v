@@ -112,13 +112,13 @@ Proof.
     + rewrite app_length in *. cbn [length] in Hlen. lia.
     + eapply Permutation_NoDup; [apply Permutation_middle|exact Hn0].
     + eapply Permutation_NoDup; [apply Permutation_middle|]. constructor; [assumption|now inversion_clear Hn'].
-    + intros k Hk. apply Hin. in_lists.
+    + intros k Hk. apply Hin. clear - Hk. in_lists.
     + intros k l Hk Hl Hl0. apply Htop; [now right| |].
       * apply in_app_iff in Hl. apply in_app_iff. destruct Hl; [now left|right; now right].
       * intros [<-|h]; [|tauto]. apply Hi2, in_app_iff. now left.
-    + intros k a Hk. apply Hb'. in_lists.
+    + intros k a Hk. apply Hb'. clear - Hk. in_lists.
     + exists q''. repeat split; try apply h1; auto; [|lra].
-      intros k a Hk. apply h2. in_lists.
+      intros k a Hk. apply h2. clear - Hk. in_lists.
 Qed.
 
 (** The region with [m] candidates has the same least value as the region in

@@ -13,7 +13,7 @@
 
 From Coq Require Import Reals List Arith Lra Lia Sorted.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
-From Draftcert Require Import StrictGreedy Margins Trees MeanKL Rules Renyi.
+From Draftcert Require Import StrictGreedy Margins Trees MeanKL Rules Renyi Orders.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -309,6 +309,13 @@ Theorem T6_order V A A' m m' p x x' :
   incl A A' -> (m <= m')%nat -> CERTIFICATE V A m p x -> CERTIFICATE V A' m' p x' -> x <= x'.
 Proof. exact (certificate_mono V A A' m m' p x x'). Qed.
 
+(** The typical rule (with the exact entropy, [0 < delta < 1]) accepts whatever
+    multiplicative(delta) accepts, hence always the argmax. *)
+Theorem T6_typical_contains_multiplicative V p p1 i eps delta :
+  DIST V p -> (forall j, (j < V)%nat -> p j <= p1) -> 0 < p1 -> (i < V)%nat -> 0 < delta < 1 ->
+  delta * p1 <= p i -> Rmin eps (delta * exp (SUM (seq 0 V) (fun j => p j * ln (p j)))) < p i.
+Proof. exact (typical_contains_multiplicative V p p1 i eps delta). Qed.
+
 (** ** T7: [a] accepted, [b] the most likely rejected token *)
 Theorem T7_two_point V A a b p x :
   DIST V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A ->
@@ -395,6 +402,43 @@ Theorem B3_strict_greedy V x y p a :
   let c := Rpower ((PW (p x) a + PW (p y) a) / 2) (/ a) in
   LEAST_RENYI V [x] [y] a p (a / (a - 1) * ln (1 - (p x + p y) + 2 * c)).
 Proof. exact (renyi_strict V x y p a). Qed.
+
+(** ** B3: total variation, with T1's own level *)
+Theorem B3_total_variation V (A M : list nat) p c :
+  DIST V p -> SETS V A M -> M <> nil -> 0 <= c -> LEVEL A M p c ->
+  let v := SUM A (fun a => Rmax 0 (p a - c)) in
+  (exists q, DIST V q /\ BEATS A M q /\ SUM (seq 0 V) (fun i => Rabs (p i - q i)) / 2 = v) /\
+  (forall q, DIST V q -> BEATS A M q -> v <= SUM (seq 0 V) (fun i => Rabs (p i - q i)) / 2).
+Proof. exact (tv_projection V A M p c). Qed.
+
+(** ** B3: the reverse divergence KL(q||p); the level equation holds for logarithms.
+    Here KL(q||p) is infinite exactly where [FINITE V q p] fails. *)
+Theorem B3_reverse V (A M : list nat) p c :
+  DIST V p -> SETS V A M -> M <> nil -> 0 < c ->
+  (forall a, In a A -> 0 < p a) -> (forall i, In i M -> 0 < p i) ->
+  SUM A (fun a => Rmax 0 (ln (p a) - ln c)) = SUM M (fun i => Rmax 0 (ln c - ln (p i))) ->
+  let S := SUM (MOVED A M p c) p in let n := INR (length (MOVED A M p c)) in
+  (exists q, DIST V q /\ BEATS A M q /\ FINITE V q p /\ KLD V q p = - ln (1 - S + n * c)) /\
+  (forall q, DIST V q -> BEATS A M q -> FINITE V q p -> - ln (1 - S + n * c) <= KLD V q p).
+Proof.
+  intros Hp Hd HM Hc HA HM' Hl S n. pose proof (reverse_projection V A M p c Hp Hd HM Hc HA HM' Hl) as H.
+  cbv zeta in H. rewrite (levelled_mass V A M p c Hp Hd) in H. exact H.
+Qed.
+
+(** ** B5: a second evaluation keeps the greedy token: by divergence, and by logits *)
+Theorem B5_same_greedy_token V a p p' x :
+  CERTIFICATE V [a] 1%nat p x -> DIST V p' -> FINITE V p p' -> KLD V p p' < x ->
+  forall j, (j < V)%nat -> j <> a -> p' j < p' a.
+Proof. exact (same_greedy_token V a p p' x). Qed.
+
+Theorem B5_logits (z z' : nat -> R) V a d :
+  (a < V)%nat -> (forall j, (j < V)%nat -> Rabs (z j - z' j) <= d) ->
+  (forall j, (j < V)%nat -> j <> a -> 2 * d < z a - z j) ->
+  forall j, (j < V)%nat -> j <> a -> z' j < z' a.
+Proof.
+  intros Ha Hd Hg j Hj Hja. pose proof (Hd a Ha). pose proof (Hd j Hj). specialize (Hg j Hj Hja).
+  unfold Rabs in *. destruct Rcase_abs, Rcase_abs; lra.
+Qed.
 
 (** ** phi *)
 Theorem phi_bounds x : 0 <= x <= 1 -> x * x / 2 <= PHI x /\ PHI x <= x * ln 2 /\ PHI x <= ln 2.
