@@ -10,14 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import mpmath
+import mpmath.libmp
 import sympy
 from flint import arb, ctx, fmpq, fmpz
 from sympy.printing.pycode import PythonCodePrinter
 
 from ..theory import DraftcertError, Formula
+
+Mpf: TypeAlias = Any
+"""An mpmath number: its class is made at run time, so that it cannot be named in an annotation."""
 
 
 class _BallPrinter(PythonCodePrinter):
@@ -28,6 +32,9 @@ class _BallPrinter(PythonCodePrinter):
 
     def _print_Rational(self, expr: sympy.Rational) -> str:
         return f"fmpq({expr.p}, {expr.q})"
+
+    def _print_Mul(self, expr: sympy.Mul) -> str:
+        return f"times({', '.join(map(self._print, expr.args))})"
 
     def _print_Pow(self, expr: sympy.Pow, rational: bool = False) -> str:
         base, exponent = expr.args
@@ -55,9 +62,19 @@ class _BallPrinter(PythonCodePrinter):
 
 def _bennett(x: Any) -> arb:
     x = arb(x)
-    if x.contains(-1):  # (1 + x) ln(1 + x) tends to 0 there, and h is convex with h(-1) = 1
-        raise DraftcertError("Bennett's h is evaluated off its branch point -1 only")
+    if x == -1:  # the branch point: (1 + x) ln(1 + x) tends to 0
+        return arb(1)
     return (1 + x) * x.log1p() - x
+
+
+def _times(*factors: Any) -> Any:
+    """A product in which an exact zero wins over whatever it multiplies: 0 ln 0 = 0."""
+    result: Any = 1
+    for factor in factors:
+        if not isinstance(factor, arb) and factor == 0:
+            return fmpq(0)
+        result = result * factor
+    return result
 
 
 def _fold(method: str) -> Callable[..., arb]:
@@ -79,7 +96,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Max": _fold("max"),
     "Bennett": _bennett,
 }
-_NAMES: dict[str, Any] = _FUNCTIONS | {"fmpq": fmpq, "power": lambda base, exponent: arb(base) ** arb(exponent)}
+_NAMES: dict[str, Any] = _FUNCTIONS | {
+    "fmpq": fmpq,
+    "times": _times,
+    "power": lambda base, exponent: arb(base) ** arb(exponent),
+}
 
 
 @lru_cache(maxsize=1024)
@@ -117,7 +138,7 @@ def to_fraction(value: fmpq) -> Fraction:
     return Fraction(int(value.p), int(value.q))
 
 
-def to_mpf(value: arb) -> mpmath.mpf:
+def to_mpf(value: arb) -> Mpf:
     """The midpoint of a ball, exactly, whatever mpmath's precision is."""
     if not value.is_finite():
         return mpmath.mpf("inf") if value > 0 else mpmath.mpf("-inf") if value < 0 else mpmath.mpf("nan")
@@ -125,12 +146,15 @@ def to_mpf(value: arb) -> mpmath.mpf:
     return mpmath.mp.make_mpf(mpmath.libmp.from_man_exp(int(mantissa), int(exponent)))
 
 
-def bounds(value: arb) -> tuple[mpmath.mpf, mpmath.mpf]:
-    """Lower and upper end of a ball, rounded outwards well below its radius."""
+def bounds(value: arb) -> tuple[Mpf, Mpf]:
+    """Lower and upper end of a ball, exactly."""
     if not value.is_finite():
         return to_mpf(value), to_mpf(value)
-    with precision(value.bits() + 64):
-        return to_mpf(value.lower()), to_mpf(value.upper())
+    (middle, scale), (radius, fine) = (tuple(map(int, part.man_exp())) for part in (value.mid(), value.rad()))
+    unit = min(scale, fine)
+    middle, radius = middle << scale - unit, radius << fine - unit
+    low, high = (mpmath.libmp.from_man_exp(end, unit) for end in (middle - radius, middle + radius))
+    return mpmath.mp.make_mpf(low), mpmath.mp.make_mpf(high)
 
 
 def sum_balls(values: Sequence[arb] | Iterator[arb]) -> arb:

@@ -12,7 +12,7 @@ from flint import arb, fmpq
 
 from ..theory import FORMULAS, DraftcertError, Rule, parse_rule
 from ..theory.pool import select_pool
-from .balls import bit_size, bounds, formula_function, precision, sum_balls, to_fraction, to_mpf
+from .balls import Mpf, bit_size, bounds, formula_function, precision, sum_balls, to_fraction, to_mpf
 from .decide import accepted_count
 from .row import ExactRow, read_number, read_row
 
@@ -43,22 +43,22 @@ class Certificate:
     row: ExactRow = field(repr=False)
 
     @property
-    def value(self) -> mpmath.mpf:
+    def value(self) -> Mpf:
         """The certificate in nats: midpoint of the enclosure."""
         return to_mpf(self.ball)
 
     @property
-    def radius(self) -> mpmath.mpf:
+    def radius(self) -> Mpf:
         """Half the width of the enclosure; 0 where the value is exact (0 or infinity)."""
         return to_mpf(self.ball.rad()) if self.ball.is_finite() else mpmath.mpf(0)
 
     @property
-    def lower(self) -> mpmath.mpf:
+    def lower(self) -> Mpf:
         """A proven lower bound."""
         return bounds(self.ball)[0]
 
     @property
-    def upper(self) -> mpmath.mpf:
+    def upper(self) -> Mpf:
         """A proven upper bound."""
         return bounds(self.ball)[1]
 
@@ -176,7 +176,7 @@ def pooled_value(weights: list[int], level: fmpq, total: int, digits: int) -> ar
         bits += bits // 2
 
 
-def _rounded(value: mpmath.mpf, digits: int) -> str:
+def _rounded(value: Mpf, digits: int) -> str:
     with mpmath.workdps(digits + 5):
         return mpmath.nstr(value, digits, strip_zeros=False) if mpmath.isfinite(value) and value else mpmath.nstr(value)
 

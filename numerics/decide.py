@@ -77,7 +77,7 @@ class RowStatistics:
 
     def _substitute(self, expression: sympy.Expr) -> sympy.Expr:
         """Put in what is rational: the largest probability and the ratio of logits."""
-        known: dict[sympy.Symbol, sympy.Rational] = {TOP: sympy.Rational(self.row.ranked[0], self.row.total)}
+        known: dict[sympy.Expr, sympy.Expr] = {TOP: sympy.Rational(self.row.ranked[0], self.row.total)}
         if LOGIT_RATIO in expression.free_symbols:
             if self.logit_ratio is None:
                 raise DraftcertError(
@@ -85,7 +85,7 @@ class RowStatistics:
                     "logit_ratio = z_(2)/z_(1)"
                 )
             known[LOGIT_RATIO] = sympy.Rational(self.logit_ratio.numerator, self.logit_ratio.denominator)
-        return expression.xreplace(known) if TOP in expression.free_symbols or len(known) > 1 else expression
+        return expression.xreplace(known)  # type: ignore[return-value]
 
     def compare(self, probability: fmpq, threshold: sympy.Expr) -> int:
         """The sign of `probability - threshold`, exactly."""
@@ -129,14 +129,14 @@ class RowStatistics:
         counted = Counter(self.row.weights)
         return [(weight, times) for weight, times in counted.items() if weight]
 
-    def _entropy_terms(self, floor: sympy.Expr) -> tuple[list[tuple[int, int]], int]:
+    def _entropy_terms(self, floor: sympy.Basic) -> tuple[list[tuple[int, int]], int]:
         """`Entropy(floor) = -sum k ln(n) / N + ln(d)` as ([(n, k), ...], d), all integers (N the row's total)."""
         if not isinstance(floor, sympy.Rational) or floor < 0:
             raise DraftcertError(f"the entropy's floor {floor} is not an exact number >= 0")
         a, b, total = int(floor.p), int(floor.q), self.row.total
         return [(b * n + a * total, n * times) for n, times in self._multiplicities], b * total
 
-    def _entropy(self, floor: sympy.Expr) -> arb:
+    def _entropy(self, floor: sympy.Basic) -> arb:
         terms, denominator = self._entropy_terms(floor)
         return arb(denominator).log() - sum_balls(arb(n).log() * k for n, k in terms) / self.row.total
 
@@ -150,12 +150,12 @@ class RowStatistics:
             return self._vanishes(power.args[0], [(int(ratio.p), 1), (int(ratio.q), -1)])
         return self._vanishes(threshold - sympy.Rational(int(probability.p), int(probability.q)), [])
 
-    def _vanishes(self, affine: sympy.Expr, logarithms: list[tuple[int, int]]) -> bool | None:
+    def _vanishes(self, affine: sympy.Basic, logarithms: list[tuple[int, int]]) -> bool | None:
         """Whether an affine expression in entropies, plus `sum k ln(n)`, is exactly 0."""
-        rest = affine
+        rest: sympy.Expr = affine  # type: ignore[assignment]
         powers: defaultdict[int, int | Fraction] = defaultdict(int)
         for entropy in affine.atoms(Entropy):
-            weight = affine.coeff(entropy)
+            weight = rest.coeff(entropy)
             rest = sympy.expand(rest - weight * entropy)
             if not isinstance(weight, sympy.Rational):
                 return None

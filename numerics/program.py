@@ -7,16 +7,17 @@ Nothing of the closed form enters: the rejected tokens come from the rule, and t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from ..theory import DraftcertError, Rule
-from .decide import accepted_count
+from ..theory import DraftcertError
+from .divergence import Divergence, kl
 from .row import ExactRow
 
 ALL_CHOICES = 8
@@ -29,76 +30,59 @@ SOLVERS: dict[str, dict[str, float]] = {
 
 
 @dataclass(frozen=True)
-class Divergence:
-    """A divergence `D(target, draft)` as a convex objective in the draft, and what its minimum means.
-
-    `objective(p, q)` is minimised and `value` maps the minimum to the divergence in nats (total variation: none).
-    """
-
-    name: str
-    objective: Callable[[np.ndarray, cp.Variable], cp.Expression]
-    value: Callable[[float], float] = float
-
-
-def kl() -> Divergence:
-    """`sum p ln(p/q)`; cvxpy's `rel_entr`, since its `kl_div` adds `- p + q`."""
-    return Divergence("kl", lambda p, q: cp.sum(cp.rel_entr(p, q)))
-
-
-@dataclass(frozen=True)
 class Solution:
-    """A solver's answer: the least value, the draft and the competitors it was found with."""
+    """A solver's answer for one choice of competitors; infinite, without a draft, where no finite divergence exists."""
 
     value: float
-    draft: np.ndarray
+    draft: np.ndarray | None
     competitors: tuple[int, ...]
     solver: str
 
 
 def solve(
     row: ExactRow,
-    rule: Rule,
+    accepted: int,
     candidates: int = 1,
     *,
     divergence: Divergence | None = None,
     solver: str = "CLARABEL",
-    accepted: int | None = None,
-) -> Solution | None:
-    """Solve for the least divergence of a rejected draft; None when no draft can be rejected.
+) -> tuple[Solution, ...]:
+    """Solve for the least divergence of a rejected draft, one solution for every choice of competitors.
 
-    `accepted` is the number of accepted tokens where the caller knows it already.
+    `accepted` counts the accepted tokens of the rule, `decide.accepted_count(rule, row)`. No solution means that no
+    draft can be rejected.
 
     Raises:
         DraftcertError: the solver does not reach an optimum.
     """
-    count = accepted_count(rule, row) if accepted is None else accepted
-    allowed, rejected = row.order[:count], row.order[count:]
-    if len(rejected) < candidates:
-        return None
+    allowed, rejected = row.order[:accepted], row.order[accepted:]
     choices = combinations(rejected, candidates) if len(row) <= ALL_CHOICES else [rejected[:candidates]]
+    if len(rejected) < candidates:
+        return ()
     target = np.array([weight / row.total for weight in row.weights])
-    answers = [_solve_choice(target, allowed, chosen, divergence or kl(), solver) for chosen in choices]
-    return min(answers, key=lambda answer: answer.value)
+    return tuple(_solve_choice(target, allowed, chosen, divergence or kl(), solver) for chosen in choices)
 
 
 def _solve_choice(
     target: np.ndarray, accepted: Sequence[int], chosen: Sequence[int], divergence: Divergence, solver: str
 ) -> Solution:
     draft = cp.Variable(len(target), nonneg=True)
-    constraints: list[cp.Constraint] = [cp.sum(draft) == 1]
+    constraints: list[Any] = [cp.sum(draft) == 1]
     if accepted:
         constraints.append(cp.min(draft[list(chosen)]) >= cp.max(draft[list(accepted)]))
+    if divergence.support_only and not target.all():
+        constraints.append(draft[np.flatnonzero(target == 0)] == 0)
     problem = cp.Problem(cp.Minimize(divergence.objective(target, draft)), constraints)
+    where = f"{divergence.name} from {target.tolist()} with competitors {tuple(chosen)}"
     try:
         with warnings.catch_warnings():  # "may be inaccurate": how accurate is what the comparison measures
             warnings.simplefilter("ignore", UserWarning)
             problem.solve(solver=solver, **SOLVERS[solver])
     except cp.SolverError as error:
-        raise DraftcertError(
-            f"{solver} fails on {target.tolist()} with competitors {tuple(chosen)}: {error}"
-        ) from error
-    if problem.status == cp.INFEASIBLE:
-        return Solution(inf, np.full(len(target), np.nan), tuple(chosen), solver)
+        raise DraftcertError(f"{solver} fails on {where}: {error}") from error
+    if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+        return Solution(inf, None, tuple(chosen), solver)
     if draft.value is None:
-        raise DraftcertError(f"{solver} ends '{problem.status}' on {target.tolist()} with competitors {tuple(chosen)}")
-    return Solution(divergence.value(float(problem.value)), np.array(draft.value), tuple(chosen), solver)
+        raise DraftcertError(f"{solver} ends '{problem.status}' on {where}")
+    value = divergence.value(float(problem.value))  # type: ignore[arg-type]
+    return Solution(value, np.asarray(draft.value), tuple(chosen), solver)

@@ -72,8 +72,10 @@ def read_row(probabilities: Any, *, normalize: bool = False) -> ExactRow:
         raise DraftcertError(f"one target distribution has one axis; got an array of shape {shape}")
     if shape[0] == 0:
         raise DraftcertError("the target distribution is empty: it needs at least one token")
-    fast = isinstance(values, np.ndarray) and values.dtype in (np.float16, np.float32, np.float64)
-    weights, unit = _integers_of_floats(values) if fast else _integers(values)
+    if isinstance(values, np.ndarray) and values.dtype in (np.float16, np.float32, np.float64):
+        weights, unit = _integers_of_floats(values)
+    else:
+        weights, unit = _integers(values)
     total = sum(weights)
     _check_sum(total, unit, len(weights), epsilon, normalize)
     shared = math.gcd(*weights)

@@ -1,0 +1,264 @@
+"""Each formula of the theory against certified optima; the only place that mints `Agreed`.
+
+A claim says which arguments a formula takes on a solved row and which number it must then equal (or bound). Both forms
+of the formula are held to it, in ball arithmetic: value and radius.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import mpmath
+from flint import arb, fmpq
+
+from ..theory import FORMULAS, DraftcertError, Formula
+from ..theory.pool import Pool, select_pool
+from .balls import ball_function, bounds, precision, sum_balls
+from .divergence import kl
+from .families import FAMILIES, make_row
+from .polish import Optimum, certified_digits, least, polish
+from .program import solve
+from .row import ExactRow
+
+DIGITS = 50
+"""Digits every formula must agree to, relative to the value."""
+WORKING_DIGITS = 2 * DIGITS + 10
+"""Digits of the optimum itself: the level is known to half of them."""
+LEDGER = Path(__file__).parent / "ledger.json"
+TOOLS = ("cvxpy", "clarabel", "mpmath", "python-flint", "sympy")
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A row, how many tokens are accepted, the number of candidates, and the certified optimum of its program."""
+
+    row: ExactRow
+    accepted: int
+    candidates: int
+    optimum: Optimum
+
+    @property
+    def p(self) -> list[fmpq]:
+        """The probabilities in descending order."""
+        return [fmpq(weight, self.row.total) for weight in self.row.ranked]
+
+    @property
+    def pool(self) -> tuple[Pool[fmpq], list[fmpq]]:
+        """The theory's pool, and its probabilities."""
+        accepted, competitors = self.p[: self.accepted], self.p[self.accepted :][: self.candidates]
+        pool = select_pool(accepted, competitors)
+        return pool, accepted[: pool.accepted] + competitors[self.candidates - pool.competitors :]
+
+
+def solve_row(row: ExactRow, accepted: int, candidates: int, digits: int = WORKING_DIGITS) -> Solved | None:
+    """Solve for every choice of competitors and certify the least; None when nothing can be rejected."""
+    solutions = solve(row, accepted, candidates)
+    optimum = least([polish(row, row.order[:accepted], s, kl(), digits) for s in solutions if s.draft is not None])
+    return None if optimum is None else Solved(row, accepted, candidates, optimum)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a formula says of a solved row: its arguments, one tuple per term of its sum, and the number it gives.
+
+    `reference` is an enclosure of that number; with `bound`, the formula is only at least that number.
+    """
+
+    terms: Sequence[tuple[Any, ...]]
+    reference: arb
+    bound: bool = False
+
+
+def _pair(solved: Solved) -> tuple[fmpq, fmpq] | None:
+    """Sum and margin of the first two tokens, for strict greedy with a single draft."""
+    if (solved.accepted, solved.candidates) != (1, 1):
+        return None
+    return solved.p[0] + solved.p[1], solved.p[0] - solved.p[1]
+
+
+def _phi(solved: Solved) -> Claim | None:
+    pair = _pair(solved)
+    return pair and Claim([(pair[1] / pair[0],)], solved.optimum.enclosure / pair[0])
+
+
+def _strict_greedy(solved: Solved) -> Claim | None:
+    pair = _pair(solved)
+    return pair and Claim([pair], solved.optimum.enclosure)
+
+
+def _level(solved: Solved) -> Claim | None:
+    """KL is strongly convex: a draft within e of the optimum has its level within sqrt(2 e / p) of the optimal one."""
+    pool, pooled = solved.pool
+    if not pool.size:
+        return None
+    low, high = bounds(solved.optimum.enclosure)
+    with mpmath.workprec(solved.optimum.bits):
+        error = mpmath.sqrt(2 * (high - low) * int(pooled[0].q) / int(pooled[0].p)) * (1 + mpmath.mpf("1e-9"))
+    return Claim([(pool.mass, fmpq(pool.size))], arb(solved.optimum.level) + arb(0, mpmath.nstr(error, 20)))
+
+
+def _certificate(solved: Solved) -> Claim:
+    pool, pooled = solved.pool
+    return Claim([(p, pool.level) for p in pooled], solved.optimum.enclosure)
+
+
+def _certificate_of_gaps(solved: Solved) -> Claim:
+    pool, pooled = solved.pool
+    top = solved.p[0]
+    return Claim([(top, p / top - 1, pool.level / top - 1) for p in pooled], solved.optimum.enclosure)
+
+
+def _ceiling(solved: Solved) -> Claim:
+    """A bound, attained by a point mass under strict greedy."""
+    top = solved.p[0]
+    return Claim([(fmpq(solved.candidates), top)], solved.optimum.enclosure, bound=top < 1 or solved.accepted > 1)
+
+
+def _kl(solved: Solved) -> Claim:
+    p = [fmpq(weight, solved.row.total) for weight in solved.row.weights]
+    return Claim([(p, q) for p, q in zip(p, solved.optimum.draft, strict=True) if p or q], solved.optimum.enclosure)
+
+
+def _kl_of_logs(solved: Solved) -> Claim | None:
+    """Only where the target gives every token something: ln(p/q) says nothing of a draft's mass elsewhere."""
+    if not solved.p[-1]:
+        return None
+    return Claim([(p, arb(p / q).log()) for p, q in _kl(solved).terms], solved.optimum.enclosure)
+
+
+CLAIMS: Mapping[str, Callable[[Solved], Claim | None]] = MappingProxyType(
+    {
+        "phi": _phi,
+        "level": _level,
+        "certificate": _certificate,
+        "certificate_of_gaps": _certificate_of_gaps,
+        "strict_greedy": _strict_greedy,
+        "ceiling": _ceiling,
+        "kl": _kl,
+        "kl_of_logs": _kl_of_logs,
+    }
+)
+"""For every formula by name: its claim on a solved row, None where it says nothing."""
+
+
+def agreement(formula: Formula, solved: Solved) -> float | None:
+    """Digits to which both forms of a formula agree with the certified optimum; None where it makes no claim.
+
+    A bound that holds agrees without limit, and one that fails not at all.
+    """
+    arguments = tuple(argument.symbol for argument in formula.arguments)
+    with precision(solved.optimum.bits + 64):
+        claim = CLAIMS[formula.name](solved)
+        if claim is None:
+            return None
+        values = []
+        for form in (formula.expression, formula.stable):
+            function = ball_function(form, arguments)
+            values.append(sum_balls(arb(function(*term)) for term in claim.terms))
+    if not all(value.is_finite() for value in values):
+        return 0.0
+    if claim.bound:
+        return mpmath.inf if all(bounds(value)[1] >= bounds(claim.reference)[0] for value in values) else 0.0
+    return certified_digits(claim.reference, *values)
+
+
+class Agreed:
+    """A formula that agrees with certified optima of its convex program. Minted by `agree` alone."""
+
+    __slots__ = ("cases", "digits", "formula", "sha256", "tools")
+
+    formula: str
+    sha256: str
+    digits: int
+    """Certified digits in the worst case."""
+    cases: int
+    tools: Mapping[str, str]
+
+    def __init__(self, *_: object, **__: object) -> None:
+        """Refused: evidence is not typed in."""
+        raise DraftcertError("Agreed is the result of numerics.agree(formula), it cannot be constructed")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refused: evidence does not change."""
+        raise DraftcertError(f"Agreed is frozen: {name} cannot be set")
+
+    def __repr__(self) -> str:
+        return f"Agreed({self.formula} {self.sha256[:12]}: {self.digits} digits on {self.cases} cases)"
+
+
+def agree(formula: Formula, solved: Iterable[Solved]) -> Agreed:
+    """Compare a formula with solved rows and mint the result.
+
+    Raises:
+        DraftcertError: the formula disagrees somewhere (the message holds the exact row), makes no claim on any of the
+            rows, or has no claim at all.
+    """
+    if formula.name not in CLAIMS:
+        raise DraftcertError(f"no claim compares the formula '{formula.name}' with a convex program")
+    worst, cases = mpmath.inf, 0
+    for each in solved:
+        digits = agreement(formula, each)
+        if digits is None:
+            continue
+        if digits < DIGITS:
+            raise DraftcertError(
+                f"{formula.name} agrees to {digits:.1f} digits only, not {DIGITS}, on "
+                f"{[str(Fraction(w, each.row.total)) for w in each.row.weights]} with {each.accepted} accepted tokens "
+                f"and {each.candidates} candidates"
+            )
+        worst, cases = min(worst, digits), cases + 1
+    if worst == mpmath.inf:
+        raise DraftcertError(f"{formula.name}: no case determines its value ({cases} cases)")
+    agreed = object.__new__(Agreed)
+    tools = {"python": platform.python_version(), **{tool: version(tool) for tool in TOOLS}}
+    for name, value in {
+        "formula": formula.name,
+        "sha256": formula.sha256,
+        "digits": int(worst),
+        "cases": cases,
+        "tools": MappingProxyType(tools),
+    }.items():
+        object.__setattr__(agreed, name, value)
+    return agreed
+
+
+STANDARD = ((2, 1, 1), (3, 1, 1), (3, 1, 2), (4, 1, 1), (4, 2, 2), (5, 1, 3), (5, 3, 1))
+"""Tokens, accepted tokens and candidates of the rows the ledger rests on, for every family."""
+
+
+def standard_rows() -> list[Solved]:
+    """The solved rows the ledger rests on: the same on every machine."""
+    made = [
+        solve_row(make_row(family, 0, index, tokens), accepted, candidates)
+        for family in FAMILIES.values()
+        for index, (tokens, accepted, candidates) in enumerate(STANDARD)
+        if tokens >= family.least
+    ]
+    return [solved for solved in made if solved]
+
+
+def ledger(solved: Sequence[Solved]) -> dict[str, Any]:
+    """What the committed ledger holds: every formula by hash, with its evidence."""
+    return {
+        agreed.sha256: {
+            "formula": agreed.formula,
+            "digits": agreed.digits,
+            "cases": agreed.cases,
+            "method": "exact-KL program from the predicate (cvxpy), polished (mpmath), weak duality (python-flint)",
+            "tools": dict(agreed.tools),
+        }
+        for agreed in (agree(formula, solved) for formula in FORMULAS.values())
+    }
+
+
+def write_ledger(path: Path = LEDGER) -> None:
+    """Write the ledger; the same tools give the same file."""
+    path.write_text(json.dumps(ledger(standard_rows()), indent=2) + "\n")
