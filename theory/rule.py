@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, cast
 
+import mpmath
 import sympy
 from sympy.logic.boolalg import Boolean
 
@@ -81,7 +81,7 @@ def _condition(relation: Boolean) -> Condition:
         return RowCondition(relation)
     if not isinstance(relation, (sympy.Ge, sympy.Gt, sympy.Le, sympy.Lt)):
         raise DraftcertError(f"'{relation}' is not an order comparison: a rule is built from >=, >, <=, <, &, |")
-    gts, lts = relation.gts, relation.lts
+    gts, lts = cast("sympy.Expr", relation.gts), cast("sympy.Expr", relation.lts)
     strict = isinstance(relation, (sympy.Gt, sympy.Lt))
     token = relation.free_symbols & {PROBABILITY, RANK}
     if gts == PROBABILITY and not lts.free_symbols & {PROBABILITY, RANK}:
@@ -179,8 +179,13 @@ class Rule:
         """The text `parse_rule` reads."""
         return self.expression
 
-    def accepted_count(self, probabilities: Sequence[Any], logit_ratio: Any = None) -> int:
+    def accepted_count(
+        self, probabilities: Sequence[Any], logit_ratio: Any = None, multiplicities: Sequence[int] | None = None
+    ) -> int:
         """How many tokens, most likely first, the rule accepts; exact, for small rows given as exact numbers.
+
+        `multiplicities` says how many tokens have each of the probabilities (one each when left out), so that a row
+        over more tokens than can be listed is decided as well.
 
         `numerics.certificate` does the same at any scale. Comparisons with transcendental thresholds are decided
         exactly (see `compare`).
@@ -189,7 +194,8 @@ class Rule:
             DraftcertError: an empty row, a probability outside [0, 1], a rule on logits without `logit_ratio`.
         """
         ratio = None if logit_ratio is None else _rational(logit_ratio, "logit_ratio")
-        return _exact_count(self.accepts, _row(probabilities), ratio)
+        row = _row(probabilities)
+        return _exact_count(self.accepts, row, [1] * len(row) if multiplicities is None else multiplicities, ratio)
 
 
 def _rational(value: Any, what: str) -> sympy.Rational:
@@ -213,83 +219,112 @@ def _row(probabilities: Sequence[Any]) -> list[sympy.Rational]:
     return row
 
 
-def _exact_count(accepts: Boolean, row: list[sympy.Rational], logit_ratio: sympy.Rational | None) -> int:
-    ordered = sorted(row, reverse=True)
+def _exact_count(
+    accepts: Boolean, row: list[sympy.Rational], multiplicities: Sequence[int], logit_ratio: sympy.Rational | None
+) -> int:
+    groups = sorted(zip(row, multiplicities, strict=True), reverse=True)
+    top, size = groups[0][0], sum(multiplicities)
 
-    def shannon(floor: sympy.Expr) -> sympy.Expr:
-        return -sympy.Add(*(p * sympy.log(p + floor) for p in row if p != 0))
-
-    @cache
     def evaluate(expression: Any) -> Any:
         if LOGIT_RATIO in expression.free_symbols and logit_ratio is None:
             raise DraftcertError("this rule compares raw logits: give logit_ratio = z_(2)/z_(1)")
-        known = {TOP: ordered[0]} if logit_ratio is None else {TOP: ordered[0], LOGIT_RATIO: logit_ratio}
-        return expression.replace(Entropy, shannon).xreplace(known)
+        return expression.xreplace({TOP: top} if logit_ratio is None else {TOP: top, LOGIT_RATIO: logit_ratio})
+
+    def entropy(floor: sympy.Expr) -> Logarithms:
+        return [(-n * p, p + floor) for p, n in groups if p != 0]
 
     def against(probability: sympy.Rational, threshold: sympy.Expr) -> int:
         # The parts of a minimum or maximum are compared one by one, so sympy need not order them.
         if isinstance(threshold, (sympy.Min, sympy.Max)):
             signs = [against(probability, part) for part in threshold.args]  # type: ignore[arg-type]
             return max(signs) if isinstance(threshold, sympy.Min) else min(signs)
-        return compare(probability, evaluate(threshold))
+        return compare(probability, evaluate(threshold), entropy)
 
     def count(condition: Condition) -> int:
         if isinstance(condition, RankCondition):
-            return min(int(evaluate(condition.limit)), len(row))
+            return min(int(evaluate(condition.limit)), size)
         if isinstance(condition, RowCondition):
-            return len(row) if bool(evaluate(condition.holds)) else 0
-        # Tokens are in descending order, so the first one that fails ends the accepted set.
-        for rank, probability in enumerate(ordered):
+            return size if bool(evaluate(condition.holds)) else 0
+        # Groups are in descending order, so the first one that fails ends the accepted set.
+        accepted = 0
+        for probability, tokens in groups:
             comparison = against(probability, condition.threshold)
             if comparison < 0 or (condition.strict and comparison == 0):
-                return rank
-        return len(ordered)
+                break
+            accepted += tokens
+        return accepted
 
     return fold_conditions(accepts, count, min, max)
 
 
-def compare(number: sympy.Expr, threshold: sympy.Expr) -> int:
-    """Sign of `number - threshold`, exactly, for thresholds built from rationals and `rational * exp(-entropy)`.
+Logarithms = list[tuple[sympy.Expr, sympy.Expr]]
+"""`[(coefficient, base), ...]`, rationals: the number `sum coefficient * log(base)`."""
 
-    `exp(-H)` of an exact row is a product of rational powers, so the logarithm of the threshold is a rational
-    combination of logarithms of primes. These are independent over the rationals: the combination is zero iff all its
+
+def compare(
+    number: sympy.Expr, threshold: sympy.Expr, entropy: Callable[[sympy.Expr], Logarithms] | None = None
+) -> int:
+    """Sign of `number - threshold`, exactly, for thresholds that are rationals or products of rational powers.
+
+    `exp(-Entropy(f))` of an exact row, which `entropy` gives, is such a product. The logarithm of the ratio is then a
+    rational combination of logarithms of primes. These are independent over the rationals: it is zero iff all its
     coefficients are, and else enough digits show its sign.
 
     Raises:
-        DraftcertError: the threshold is of another kind and sympy cannot decide. Never a guess.
+        DraftcertError: the threshold is of another kind. Never a guess.
 
-    >>> compare(sympy.Rational(1, 2), sympy.exp(-sympy.log(2)))
-    0
+    >>> compare(sympy.Rational(1, 2), sympy.sqrt(2) / 2)
+    -1
     """
     if threshold.is_Rational:
-        sign = sympy.sign(number - threshold)
-    elif number.is_positive and threshold.is_positive:
-        difference = sympy.log(number) - sympy.log(threshold)
-        coefficients = _prime_logarithms(difference)
-        if coefficients is None:
-            sign = sympy.sign(number - threshold)
-        else:
-            sign = sympy.sign(difference.evalf(5, maxn=10_000)) if any(coefficients.values()) else sympy.Integer(0)
-    else:
-        sign = sympy.sign(number - threshold)
-    if not sign.is_number or sign not in (-1, 0, 1):
-        raise DraftcertError(f"cannot decide whether {number} reaches the threshold {threshold}")
-    return int(sign)
+        return int(sympy.sign(number - threshold))
+    if threshold.is_positive:
+        if not number.is_positive:
+            return -1
+        ratio = logarithms(sympy.log(number) - sympy.log(threshold), entropy)
+        if ratio is not None:
+            return _sign(ratio)
+    raise DraftcertError(f"cannot decide whether {number} reaches the threshold {threshold}")
 
 
-def _prime_logarithms(expression: sympy.Expr) -> dict[int, sympy.Rational] | None:
-    """The expression as `{prime: coefficient}` of a sum of rational multiples of logarithms; None if it is none."""
-    total: dict[int, sympy.Rational] = {}
+def logarithms(expression: sympy.Expr, entropy: Callable[[sympy.Expr], Logarithms] | None = None) -> Logarithms | None:
+    """An expression as a rational combination of logarithms of rationals; None when it is none."""
+    found: Logarithms = []
     for term in sympy.Add.make_args(sympy.expand_log(expression, force=True)):
-        coefficient, logarithm = term.as_coeff_Mul()
-        if coefficient == 0:
-            continue
-        base = logarithm.args[0] if isinstance(logarithm, sympy.log) else None
-        if not (isinstance(coefficient, sympy.Rational) and isinstance(base, sympy.Rational)):
+        coefficient, factor = term.as_coeff_Mul()
+        if isinstance(factor, Entropy) and entropy is not None:
+            found += [(coefficient * weight, base) for weight, base in entropy(factor.args[0])]  # type: ignore[arg-type]
+        elif isinstance(factor, sympy.log) and factor.args[0].is_Rational:
+            found.append((coefficient, cast("sympy.Expr", factor.args[0])))
+        elif coefficient != 0:
             return None
+    return found
+
+
+def _sign(combination: Logarithms) -> int:
+    for digits in (30, 300, 3000):
+        with mpmath.workdps(digits):
+            terms = [(_mpf(coefficient), mpmath.log(_mpf(base))) for coefficient, base in combination]
+            total = mpmath.fsum(coefficient * logarithm for coefficient, logarithm in terms)
+            error = mpmath.fsum(abs(coefficient) * (1 + abs(logarithm)) for coefficient, logarithm in terms)
+            if abs(total) > error * mpmath.mpf(10) ** (5 - digits):
+                return int(mpmath.sign(total))
+        if _vanishes(combination):
+            return 0
+    raise DraftcertError("a threshold agrees with a probability to 3000 digits without being equal")
+
+
+def _mpf(number: Any) -> Any:
+    return mpmath.mpf(number.p) / number.q
+
+
+def _vanishes(combination: Logarithms) -> bool:
+    """Whether the combination is zero, by unique factorisation."""
+    total: dict[int, sympy.Expr] = {}
+    for coefficient, base in combination:
         for prime, power in cast("dict[int, int]", sympy.factorrat(base)).items():
-            total[prime] = total.get(prime, sympy.Integer(0)) + power * coefficient  # type: ignore[assignment]
-    return total
+            total[prime] = total.get(prime, sympy.Integer(0)) + power * coefficient
+    return not any(total.values())
 
 
 def exact_certificate(row: Sequence[sympy.Expr], accepted_count: int, candidates: int) -> sympy.Expr:
@@ -366,8 +401,6 @@ class RuleFamily:
             )
         value = exact_certificate(row, count, point.candidates)
         if value != point.certificate:
-            difference = (
-                None if sympy.oo in (value, point.certificate) else _prime_logarithms(value - point.certificate)
-            )
-            if difference is None or any(difference.values()):
+            difference = None if sympy.oo in (value, point.certificate) else logarithms(value - point.certificate)
+            if difference is None or not _vanishes(difference):
                 raise DraftcertError(f"{rule}: C{point.probabilities} = {value}, not {point.certificate}")
