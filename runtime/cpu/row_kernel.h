@@ -50,41 +50,31 @@ INLINE unsigned above(Vec<Real> x, Vec<Real> bound) {
   return bits;
 }
 
-// LANES logits in order.
-template <class Real>
-INLINE Vec<Real> load_reals(const Real* from) {
-  return load<Vec<Real>>(from);
-}
-INLINE Vec<float> load_reals(const BFloat16* from) {
-  return (Vec<float>)(__builtin_convertvector(load<Vec<uint16_t>>(from), Vec<uint32_t>) << 16);
-}
-INLINE Vec<float> load_reals(const Float16* from) {
-#if LANES == 16
-  return (Vec<float>)_mm512_cvtph_ps(load<__m256i>(from));
-#elif LANES == 8
-  return (Vec<float>)_mm256_cvtph_ps(load<__m128i>(from));
-#else
-  Vec<float> v;
-  for (int i = 0; i < LANES; ++i) v[i] = to_real(from[i]);
-  return v;
-#endif
-}
-
-// A group in an order that is a function of the type alone: two neighbouring bfloat16 are one 32-bit word, and splitting
-// words into their halves is cheaper than widening halves in order.
+// A group of logits. Two neighbouring bfloat16 are one 32-bit word, and splitting words into their halves is cheaper than
+// widening halves in order; so lane `lane` of v[i] holds the logit at `place<T>(i, lane)`.
 template <class T>
 INLINE void load_group(const T* from, Vec<RealOf<T>> (&v)[kVectors]) {
-  if constexpr (std::is_same_v<T, BFloat16>) {
 #pragma GCC unroll 8
-    for (int i = 0; i < kVectors; i += 2) {
-      auto words = load<Vec<uint32_t>>(from + i * LANES);
-      v[i] = (Vec<float>)(words << 16);
-      v[i + 1] = (Vec<float>)(words & 0xffff0000u);
+  for (int i = 0; i < kVectors; ++i) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      auto words = load<Vec<uint32_t>>(from + (i & ~1) * LANES);
+      v[i] = (Vec<float>)(i & 1 ? words & 0xffff0000u : words << 16);
+    } else if constexpr (std::is_same_v<T, Float16>) {
+#if LANES == 16
+      v[i] = (Vec<float>)_mm512_cvtph_ps(load<__m256i>(from + i * LANES));
+#elif LANES == 8
+      v[i] = (Vec<float>)_mm256_cvtph_ps(load<__m128i>(from + i * LANES));
+#else
+      for (int lane = 0; lane < LANES; ++lane) v[i][lane] = to_real(from[i * LANES + lane]);
+#endif
+    } else {
+      v[i] = load<Vec<T>>(from + i * LANES);
     }
-  } else {
-#pragma GCC unroll 8
-    for (int i = 0; i < kVectors; ++i) v[i] = load_reals(from + i * LANES);
   }
+}
+template <class T>
+INLINE int place(int i, int lane) {
+  return std::is_same_v<T, BFloat16> ? i / 2 * (2 * LANES) + 2 * lane + i % 2 : i * LANES + lane;
 }
 
 template <class Real>
@@ -106,11 +96,22 @@ INLINE Vec<Real> exponential(Vec<Real> z) {
   return (Vec<Real>)((Bits)power + ((Bits)shifted << E::kMantissaBits));
 }
 
-INLINE double total(const Vec<double>& v) {
-  double sum = 0;
-  for (int i = 0; i < LANES; ++i) sum += v[i];
-  return sum;
-}
+// A sum in double, one per lane.
+struct Sum {
+  double lanes[LANES] = {};
+
+  template <class V>
+  INLINE void add(V v) {
+    std::remove_reference_t<decltype(v[0])> terms[LANES];
+    __builtin_memcpy(terms, &v, sizeof terms);
+    for (int i = 0; i < LANES; ++i) lanes[i] += terms[i];
+  }
+  // Adds `shift` times the other sum, then scales.
+  void rebase(double shift, const Sum& other, double scale) {
+    for (int i = 0; i < LANES; ++i) lanes[i] = (lanes[i] + shift * other.lanes[i]) * scale;
+  }
+  double total() const { return std::accumulate(lanes, lanes + LANES, 0.0); }
+};
 
 // The k largest keys, in descending order; places not yet taken hold the key below all others, whose value is NaN.
 template <class Real>
@@ -118,27 +119,26 @@ class Top {
  public:
   using Key = decltype(pack(Real{}, 0));
 
-  explicit Top(int64_t k) : size_(k), keys_(k + 1, kEmpty), next_(k + 1) { keys_[0] = next_[0] = kAlways; }
+  explicit Top(int64_t k) : keys_(k + 1, kEmpty) { keys_[0] = kAlways; }
 
   Real value(int64_t i) const { return value_of(keys_[i + 1]); }
-  Real bound() const { return value(size_ - 1); }
+  Real bound() const { return value_of(keys_.back()); }
 
-  void insert(Real value, int64_t id) {
+  INLINE void offer(Real value, int64_t id) {
     Key key = pack(value, uint32_t(id));
-    const Key* from = keys_.data();
-    Key* to = next_.data();
-    for (int64_t i = 1; i <= size_; ++i) to[i] = std::max(from[i], std::min(from[i - 1], key));
-    keys_.swap(next_);
+    if (key <= keys_.back()) return;
+    Key* to = &keys_.back();
+    for (; to[-1] < key; --to) *to = to[-1];
+    *to = key;
   }
 
   void copy_to(std::vector<Entry>& out) const {
-    for (int64_t i = 1; i <= size_ && keys_[i] != kEmpty; ++i) out.push_back({value_of(keys_[i]), id_of(keys_[i])});
+    for (int64_t i = 1; i < int64_t(keys_.size()) && keys_[i] != kEmpty; ++i) out.push_back({value_of(keys_[i]), id_of(keys_[i])});
   }
 
  private:
   static constexpr Key kEmpty = Key(1) << (8 * sizeof(Key) - 1), kAlways = ~kEmpty;
-  int64_t size_;
-  std::vector<Key> keys_, next_;  // behind a sentinel that is above all keys
+  std::vector<Key> keys_;  // behind a sentinel that is above all keys
 };
 
 // A row's logits [begin, end) in blocks: in place where they are contiguous and of type T, else copied; a last block
@@ -176,15 +176,14 @@ class Blocks {
   T buffer_[kBlock];
 };
 
+// Offers a group's logits in the lanes whose bits are set; the others have nothing above the bound.
 template <class T>
-__attribute__((noinline)) void offer(Top<RealOf<T>>& top, const T* group, int64_t first_id, int64_t count) {
-  using Real = RealOf<T>;
-  for (int64_t i = 0; i < count; i += LANES) {
-    Vec<Real> v = load_reals(group + i);
-    unsigned bits = above<Real>(v, broadcast(top.bound()));
-    if (count - i < LANES) bits &= (1u << (count - i)) - 1;
-    for (; bits; bits &= bits - 1) top.insert(v[__builtin_ctz(bits)], first_id + i + __builtin_ctz(bits));
-  }
+__attribute__((noinline)) void offer(Top<RealOf<T>>& top, const T* group, int64_t first_id, int64_t count, unsigned lanes) {
+  for (; lanes; lanes &= lanes - 1)
+    for (int i = 0; i < kVectors; ++i) {
+      int at = place<T>(i, __builtin_ctz(lanes));
+      if (at < count) top.offer(to_real(group[at]), first_id + at);
+    }
 }
 
 // Asks for the logits a few microseconds ahead: the hardware stops at each page, and so does a loop that waits for it.
@@ -205,19 +204,19 @@ void scan(const Segment& segment, Partial& out) {
   Top<Real> top(segment.k);
   V bound = broadcast(top.bound());
   V reference = broadcast(-kLargest), draft_reference = reference;
-  Vec<double> mass{}, moment{}, cross{}, draft_mass{};
+  Sum mass, moment, cross, draft_mass;
 
   for (int64_t i = segment.begin; i < segment.end; i += kBlock) {
     const T* x = target.at(i);
     const T* w = kPair ? draft.at(i) : nullptr;
     V block_mass{}, block_moment[2] = {}, block_cross{}, block_draft_mass{};
     auto flush = [&]() __attribute__((always_inline)) {
-      mass += __builtin_convertvector(block_mass, Vec<double>);
-      moment += __builtin_convertvector(block_moment[0] + block_moment[1], Vec<double>);
+      mass.add(block_mass);
+      moment.add(block_moment[0] + block_moment[1]);
       block_mass = block_moment[0] = block_moment[1] = V{};
       if constexpr (kPair) {
-        cross += __builtin_convertvector(block_cross, Vec<double>);
-        draft_mass += __builtin_convertvector(block_draft_mass, Vec<double>);
+        cross.add(block_cross);
+        draft_mass.add(block_draft_mass);
         block_cross = block_draft_mass = V{};
       }
     };
@@ -225,16 +224,17 @@ void scan(const Segment& segment, Partial& out) {
       V v[kVectors], u[kVectors];
       prefetch_group(x + j);
       load_group(x + j, v);
-      if (__builtin_expect(above<Real>(largest<Real>(v), bound), 0)) {
-        offer(top, x + j, i + j, std::min<int64_t>(kGroup, segment.end - i - j));
+      unsigned lanes = above<Real>(largest<Real>(v), bound);
+      if (__builtin_expect(lanes, 0)) {
+        offer(top, x + j, i + j, std::min<int64_t>(kGroup, segment.end - i - j), lanes);
         bound = broadcast(top.bound());
         Real now = std::clamp(top.value(0), -kLargest, kLargest);
         if (now > reference[0]) {
           flush();
           double step = std::max(double(reference[0]) - double(now), -kFarBelow), scale = std::exp(step);
-          moment = (moment + step * mass) * scale;
-          if constexpr (kPair) cross = (cross + step * mass) * scale;
-          mass *= scale;
+          moment.rebase(step, mass, scale);
+          if constexpr (kPair) cross.rebase(step, mass, scale);
+          mass.rebase(0, mass, scale);
           reference = broadcast(now);
         }
       }
@@ -248,8 +248,8 @@ void scan(const Segment& segment, Partial& out) {
           if (now > draft_reference[0]) {
             flush();
             double step = double(draft_reference[0]) - double(now);
-            cross -= step * mass;
-            draft_mass *= std::exp(step);
+            cross.rebase(-step, mass, 1);
+            draft_mass.rebase(0, draft_mass, std::exp(step));
             draft_reference = broadcast(now);
           }
         }
@@ -274,11 +274,11 @@ void scan(const Segment& segment, Partial& out) {
     flush();
   }
   out.reference = reference[0];
-  out.mass = total(mass);
-  out.moment = total(moment);
+  out.mass = mass.total();
+  out.moment = moment.total();
   out.draft_reference = draft_reference[0];
-  out.draft_mass = total(draft_mass);
-  out.cross = total(cross);
+  out.draft_mass = draft_mass.total();
+  out.cross = cross.total();
   top.copy_to(out.top);
 }
 
@@ -292,23 +292,23 @@ inline AtLeast at_least(const Row& row, int64_t vocab, double threshold, bool st
   const Vec<double> lowest = broadcast(Exponential<double>::kLowest);
   Blocks<double> blocks(row, vocab);
   Vec<int64_t> count{};
-  Vec<double> mass{}, moment{};
+  Sum mass, moment;
   for (int64_t i = 0; i < vocab; i += kBlock) {
     const double* x = blocks.at(i);
     for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); j += LANES) {
-      Vec<double> v = load_reals(x + j);
+      Vec<double> v = load<Vec<double>>(x + j);
       Vec<int64_t> in = accepted(v, threshold, strict);
       count -= in;
       Vec<double> z = v - reference;
       Vec<double> e = exponential<double>(larger<double>(lowest, z));
       in &= z > lowest;
-      mass += in ? e : Vec<double>{};
-      moment += in ? e * z : Vec<double>{};
+      mass.add(in ? e : Vec<double>{});
+      moment.add(in ? e * z : Vec<double>{});
     }
   }
   int64_t n = 0;
   for (int lane = 0; lane < LANES; ++lane) n += count[lane];
-  return {std::min(n, vocab), total(mass), total(moment)};  // what fills the last block only counts where all counts
+  return {std::min(n, vocab), mass.total(), moment.total()};  // what fills the last block only counts where all counts
 }
 
 inline void top_after(const Row& row, int64_t vocab, double value, int64_t id, int64_t k, std::vector<Entry>& out) {
@@ -319,7 +319,7 @@ inline void top_after(const Row& row, int64_t vocab, double value, int64_t id, i
     double bound = top.bound();
     for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); ++j) {
       if (x[j] <= bound || x[j] > value || (x[j] == value && i + j <= id)) continue;
-      top.insert(x[j], i + j);
+      top.offer(x[j], i + j);
       bound = top.bound();
     }
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -291,7 +292,8 @@ extern "C" {
 
 int draftcert_row_stats(const draftcert_logits* target, const draftcert_logits* draft, int64_t rows, int64_t vocab,
                         int64_t k, int threads, const draftcert_row_stats_out* out) {
-  if (!valid(target, rows, vocab) || (draft && !valid(draft, rows, vocab)) || k < 1 || k > vocab || !out || !out->status)
+  if (!valid(target, rows, vocab) || (draft && !valid(draft, rows, vocab)) || k < 1 || k > vocab || !out ||
+      (rows > 0 && !out->status))
     return -1;
 
   // Logits of two types are compared in float32, or float64 where either is.
@@ -320,7 +322,7 @@ int draftcert_row_stats(const draftcert_logits* target, const draftcert_logits* 
     if (status == DRAFTCERT_NAN) sums.top.assign(k, {NAN, -1});
     if (status != DRAFTCERT_ORDINARY)
       s = {sums.top[0].value, 0, NAN, NAN, NAN, NAN};
-    else if (draft && !(s.kl_error <= s.kl / 128)) {
+    else if (draft && !(std::isfinite(sums.cross) && s.kl_error <= s.kl / 128)) {
       // The difference of two close distributions drowns in rounding, or infinities met: take that row in double.
       Partial exact;
       run.scan_pair[DRAFTCERT_FLOAT64]({row_of(*target, row), row_of(*draft, row), 0, vocab, 1}, exact);
