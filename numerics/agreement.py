@@ -10,7 +10,6 @@ import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -22,10 +21,10 @@ from flint import arb, fmpq
 from ..theory import FORMULAS, DraftcertError, Formula
 from ..theory.pool import Pool, select_pool
 from .balls import ball_function, bounds, precision, sum_balls
-from .divergence import kl
+from .divergence import Divergence, kl
 from .families import FAMILIES, make_row
 from .polish import Optimum, certified_digits, least, polish
-from .program import solve
+from .program import Solution, solve
 from .row import ExactRow
 
 DIGITS = 50
@@ -58,11 +57,18 @@ class Solved:
         return pool, accepted[: pool.accepted] + competitors[self.candidates - pool.competitors :]
 
 
-def solve_row(row: ExactRow, accepted: int, candidates: int, digits: int = WORKING_DIGITS) -> Solved | None:
+def solve_row(row: ExactRow, accepted: int, candidates: int) -> Solved | None:
     """Solve for every choice of competitors and certify the least; None when nothing can be rejected."""
-    solutions = solve(row, accepted, candidates)
-    optimum = least([polish(row, row.order[:accepted], s, kl(), digits) for s in solutions if s.draft is not None])
+    optimum = certify(row, accepted, solve(row, accepted, candidates), kl())
     return None if optimum is None else Solved(row, accepted, candidates, optimum)
+
+
+def certify(
+    row: ExactRow, accepted: int, solutions: Iterable[Solution], divergence: Divergence, digits: int = WORKING_DIGITS
+) -> Optimum | None:
+    """The certified optimum over all choices of competitors, from a solver's answers."""
+    finite = (solution for solution in solutions if solution.draft is not None)
+    return least([polish(row, row.order[:accepted], solution, divergence, digits) for solution in finite])
 
 
 @dataclass(frozen=True)
@@ -159,10 +165,11 @@ def agreement(formula: Formula, solved: Solved) -> float | None:
         claim = CLAIMS[formula.name](solved)
         if claim is None:
             return None
-        values = []
-        for form in (formula.expression, formula.stable):
-            function = ball_function(form, arguments)
-            values.append(sum_balls(arb(function(*term)) for term in claim.terms))
+        functions = [ball_function(form, arguments) for form in (formula.expression, formula.stable)]
+        try:
+            values = [sum_balls(arb(function(*term)) for term in claim.terms) for function in functions]
+        except ZeroDivisionError:  # undefined where it claims a value
+            return 0.0
     if not all(value.is_finite() for value in values):
         return 0.0
     if claim.bound:
@@ -211,8 +218,8 @@ def agree(formula: Formula, solved: Iterable[Solved]) -> Agreed:
         if digits < DIGITS:
             raise DraftcertError(
                 f"{formula.name} agrees to {digits:.1f} digits only, not {DIGITS}, on "
-                f"{[str(Fraction(w, each.row.total)) for w in each.row.weights]} with {each.accepted} accepted tokens "
-                f"and {each.candidates} candidates"
+                f"{each.row.text} with {each.accepted} accepted tokens and "
+                f"{each.candidates} candidates"
             )
         worst, cases = min(worst, digits), cases + 1
     if worst == mpmath.inf:

@@ -12,9 +12,6 @@ import numpy as np
 
 from .row import ExactRow, read_row
 
-MAX_SMALL = 6
-"""Vocabulary of the cases solved for every choice of competitors in the quick profile."""
-
 
 @dataclass(frozen=True)
 class Family:
@@ -83,6 +80,27 @@ def _uniform(draw: random.Random, tokens: int) -> list:
     return _weights([1] * tokens)
 
 
+def _on_a_threshold(draw: random.Random, tokens: int) -> list:
+    """A token exactly where the rules of the validation put thresholds: .3 below the top, .1, exp(-H)/2."""
+    if tokens >= 5 and draw.random() < 0.5:
+        return _weights([4, 1, 1, 1, 1, *[0] * (tokens - 5)])  # exp(-H) = 1/4, so typical(1, 1/2) cuts at exactly 1/8
+    weights = [5, 2, 2, 1] if tokens >= 4 else [6, 3, 1] if tokens == 3 else [13, 7]
+    return _weights(weights + [0] * (tokens - len(weights)))
+
+
+def _extremal(draw: random.Random, tokens: int) -> list:
+    """Where the margin bounds are attained: one token above equal ones, two equal ends, a spike of two."""
+    gap = Fraction(draw.randint(1, 99), 100)
+    others = tokens - 1
+    return draw.choice(
+        (
+            [(1 + others * gap) / tokens, *[(1 - gap) / tokens] * others],
+            [(1 + gap) / 2, (1 - gap) / 2, *[Fraction(0)] * (tokens - 2)],
+            _weights([100, *[10] * (tokens - 2), 1]),
+        )
+    )
+
+
 def _on_the_level(draw: random.Random, tokens: int) -> list:
     """A token exactly at the mean of the pool: the pool's boundary."""
     low = draw.randint(0, 20)
@@ -105,6 +123,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             Family("point mass", _point_mass),
             Family("uniform", _uniform),
             Family("on the level", _on_the_level, least=3),
+            Family("on a threshold", _on_a_threshold),
+            Family("extremal", _extremal),
         )
     }
 )

@@ -33,6 +33,11 @@ class ExactRow:
         """The weights in descending order."""
         return tuple(map(self.weights.__getitem__, self.order))
 
+    @property
+    def text(self) -> list[str]:
+        """The exact probabilities as fractions, which `read_row` reads back."""
+        return [str(self.probability(token)) for token in range(len(self))]
+
     def probability(self, token: int) -> Fraction:
         """The exact probability of a token."""
         return Fraction(self.weights[token], self.total)

@@ -1,27 +1,71 @@
-"""`validate`: do independent solvers agree with the theory's formulas, and to how many digits?"""
+"""`validate`: do independent solvers agree with the theory's formulas, and to how many digits?
+
+A case is made from (seed, family, index) alone and its outcome holds no time and no place, so the same seed gives the
+same report in one process, in many, and on a Ray cluster; results saved on the way make a run resumable.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import count, islice
+from pathlib import Path
 from typing import Any
 
-from ..theory import DraftcertError, parse_rule
-from .certificate import certificate_of_row
-from .families import FAMILIES, make_row
-from .program import solve
+import mpmath
+import numpy as np
 
-SOLVER_DIGITS = 5.0
-"""Digits a double-precision interior-point method must agree to; the polished optimum is held to far more."""
+from ..theory import FORMULAS, DraftcertError, parse_rule
+from .agreement import DIGITS, WORKING_DIGITS, Solved, agreement, certify
+from .attack import attack
+from .balls import to_mpf
+from .certificate import Certificate, certificate_of_row
+from .divergence import DIVERGENCES, Divergence
+from .families import FAMILIES, make_row
+from .mutation import mutants
+from .polish import Optimum, certified_digits
+from .program import ALL_CHOICES, Solution, solve
+from .report import Outcome, Report
+from .row import ExactRow
+
+RULES = (
+    "strict_greedy",
+    "additive(3/10)",
+    "multiplicative(1/10)",
+    "top_m(2)",
+    "absolute(1/10)",
+    "typical(9/100, 3/10)",
+    "typical(1, 1/2)",
+    "typical_floor(9/100, 3/10, 1/100000)",
+    "mars(9/10)",
+    "top_m(10) & additive(3/5)",
+    "top_m(2) | multiplicative(2/5)",
+)
+"""The rules that are validated: every family, thresholds that fall on tokens, an intersection and a union."""
+
+LOGIT_RATIOS = ("19/20", "9/10", "1/2")
+SOLVER_DIGITS = 3.5
+"""Digits in nats that a solver's own answer must reach: a first-order solver on a degenerate program has few."""
+SOLVER_TOKENS = 1000
+"""Above this vocabulary no solver is asked; the worst draft is certified by weak duality alone."""
+CHUNK = 4
+MUTATION_CASES = 5
+"""The first cases of every family also face the mutated formulas."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One target, rule and number of candidates; made again from these few values."""
+    """One target, rule, number of candidates and divergence; made again from these few values."""
 
     family: str
     index: int
@@ -29,144 +73,272 @@ class Case:
     tokens: int
     rule: str
     candidates: int
+    divergence: str = "kl"
+    solver: str = "CLARABEL"
+    logit_ratio: str | None = None
 
     @property
     def key(self) -> str:
         """Identity of the case in saved results."""
-        return f"{self.family}/{self.index}/{self.seed}/{self.tokens}/{self.rule}/{self.candidates}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a case gave: the certified value and the digits to which the solver agrees with it."""
-
-    key: str
-    family: str
-    value: str
-    digits: float
-    failure: dict[str, Any] | None = None
-    """What disagrees, with the exact target to reproduce it."""
-
-
-def cases(profile: str, seed: int, rules: Iterable[str]) -> Iterator[Case]:
-    """The cases of a profile in a fixed order."""
-    if profile not in PROFILES:
-        raise DraftcertError(f"no profile is called '{profile}'; there are {', '.join(PROFILES)}")
-    plan = PROFILES[profile]
-    for index in range(plan.per_family):
-        for family in FAMILIES.values():
-            for rule in rules:
-                tokens = max(family.least, plan.sizes[index % len(plan.sizes)])
-                yield Case(family.name, index, seed, tokens, rule, 1 + index % (tokens - 1))
+        return json.dumps(list(asdict(self).values()))
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How much a profile does."""
+    """How much a profile does: cases per family (None: no end) and the vocabularies it goes through."""
 
-    per_family: int
+    per_family: int | None
     sizes: tuple[int, ...]
+    large: tuple[int, ...] = ()
+    """Vocabularies of the last cases, with heavy-tailed logits only."""
 
 
-PROFILES = {"quick": Profile(30, (2, 3, 3, 4, 5)), "full": Profile(1000, (2, 3, 4, 5, 6, 7, 8, 50, 1000))}
+PROFILES = {
+    "quick": Profile(33, (2, 3, 3, 4, 5)),
+    "full": Profile(2000, (2, 3, 4, 5, 6, 7, 8, 30), (1000, 32_000, 262_144)),
+    "soak": Profile(None, (2, 3, 4, 5, 6, 7, 8, 30, 100)),
+}
+
+
+def cases(profile: str, seed: int, rules: Sequence[str] = RULES) -> Iterator[Case]:
+    """The cases of a profile in a fixed order, without end for `soak`."""
+    plan = PROFILES[profile]
+    needs_ratio = {rule: parse_rule(rule).needs_logits for rule in rules}
+    names = list(DIVERGENCES)
+    for index in count() if plan.per_family is None else range(plan.per_family):
+        for position, family in enumerate(FAMILIES.values()):
+            draw = random.Random(f"{seed}/{family.name}/{index}")
+            tokens = max(family.least, plan.sizes[index % len(plan.sizes)])
+            rule = rules[(index + position) % len(rules)]
+            yield Case(
+                family.name,
+                index,
+                seed,
+                tokens,
+                rule,
+                candidates=draw.randint(1, min(tokens - 1, 4)),
+                divergence=names[index // 3 % len(names)] if index % 3 == 2 else "kl",
+                solver="SCS" if index % 10 == 9 else "CLARABEL",
+                logit_ratio=draw.choice(LOGIT_RATIOS) if needs_ratio[rule] else None,
+            )
+    for index, tokens in enumerate(plan.large):
+        yield Case("language model", index, seed, tokens, rules[index % len(rules)], 1 + index)
 
 
 def run_case(case: Case) -> Outcome:
-    """Compare the formula with the solver on one case."""
-    rule = parse_rule(case.rule)
+    """Solve, polish and compare one case, and attack its certificate."""
     row = make_row(FAMILIES[case.family], case.seed, case.index, case.tokens)
-    expected = certificate_of_row(row, rule, case.candidates, 30)
-    found = solve(row, rule, case.candidates, accepted=len(expected.accepted))
-    value = math.inf if found is None else found.value
-    digits = agreed_digits(float(expected), value)
+    try:
+        return _compare(case, row)
+    except DraftcertError as error:
+        failure = asdict(case) | {"error": str(error), "probabilities": row.text}
+        return Outcome(case.key, case.family, "", 0.0, None, failure=failure)
+
+
+def _compare(case: Case, row: ExactRow) -> Outcome:
+    rule, divergence = parse_rule(case.rule), DIVERGENCES[case.divergence]()
+    ratio = None if case.logit_ratio is None else Fraction(case.logit_ratio)
+    found = certificate_of_row(row, rule, case.candidates, DIGITS, ratio)
+    accepted = len(found.accepted)
+    solutions = _solutions(case, row, found, divergence)
+    small = case.tokens <= ALL_CHOICES
+    optimum = certify(row, accepted, solutions, divergence, WORKING_DIGITS if small else DIGITS + 10)
+    if optimum is None:
+        if (found.level is None) != (not solutions) or (case.divergence != "reverse_kl" and solutions):
+            raise DraftcertError(f"the program has no solution, but the certificate is {found}")
+        return Outcome(case.key, case.family, "inf", float(WORKING_DIGITS), None)
+    digits = [certified_digits(optimum.enclosure), float(WORKING_DIGITS)]
+    caught: dict[str, list[int]] = {}
+    if case.divergence == "kl":
+        attack(found, random.Random(case.key))
+        digits.append(certified_digits(optimum.enclosure, found.ball))
+        if small:
+            solved = Solved(row, accepted, case.candidates, optimum)
+            digits += [d for f in FORMULAS.values() if (d := agreement(f, solved)) is not None]
+            caught = _caught(solved) if case.index < MUTATION_CASES else {}
+    worst = float(min(digits))
+    solver_digits = _solver_digits(optimum, solutions)
+    value = mpmath.nstr(to_mpf(optimum.enclosure), 30)
     failure = None
-    if digits < SOLVER_DIGITS:
+    if worst < DIGITS or (solver_digits is not None and solver_digits < SOLVER_DIGITS):
         failure = asdict(case) | {
-            "probabilities": [str(row.probability(x)) for x in range(len(row))],
-            "formula": str(expected),
-            "solver": value,
+            "probabilities": row.text,
+            "certificate": str(found),
+            "certified optimum": value,
+            "solver": min(solution.value for solution in solutions),
+            "digits": worst,
         }
-    return Outcome(case.key, case.family, str(expected), digits, failure)
+    return Outcome(case.key, case.family, value, worst, solver_digits, caught, failure)
 
 
-def agreed_digits(expected: float, found: float) -> float:
-    """Digits of absolute agreement in nats, at most 16 (a double's)."""
-    if math.isinf(expected) or math.isinf(found):
-        return 16.0 if expected == found else 0.0
-    return min(16.0, -math.log10(max(abs(expected - found), 1e-16)))
+def _solutions(case: Case, row: ExactRow, found: Certificate, divergence: Divergence) -> tuple[Solution, ...]:
+    """The solver's answers; without any, a start of our own, from which weak duality proves an optimum or refuses.
+
+    Solvers work in double precision and give up on a few programs whose probabilities are 1e-300.
+    """
+    if case.tokens <= SOLVER_TOKENS:
+        with suppress(DraftcertError):
+            return solve(row, len(found.accepted), case.candidates, divergence=divergence, solver=case.solver)
+    if found.witness is None:
+        return ()
+    draft = np.array([float(q) for q in found.witness])
+    return (Solution(math.nan, draft, found.competitors, "none"),)
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the report: a family of cases."""
-
-    family: str
-    cases: int
-    worst_digits: float
-    median_digits: float
-    failures: int
+def _solver_digits(optimum: Optimum, solutions: Sequence[Solution]) -> float | None:
+    """Digits of the solver's own least value, relative to 1 or more nats; at most a double's. None without a solver."""
+    value = min(solution.value for solution in solutions)
+    error = abs(float(to_mpf(optimum.enclosure)) - value) / max(1.0, abs(value))
+    return None if math.isnan(value) else min(16.0, -math.log10(max(error, 1e-16)))
 
 
-@dataclass(frozen=True)
-class Report:
-    """All outcomes of a run and their summary."""
-
-    profile: str
-    seed: int
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every case agrees."""
-        return not self.failures
-
-    @property
-    def failures(self) -> tuple[dict[str, Any], ...]:
-        """The cases that disagree, each with the exact input that shows it."""
-        return tuple(outcome.failure for outcome in self.outcomes if outcome.failure)
-
-    @property
-    def table(self) -> tuple[Row, ...]:
-        """Worst and median digits per family."""
-        rows = []
-        for name in FAMILIES:
-            of_family = sorted((o for o in self.outcomes if o.family == name), key=lambda o: o.digits)
-            if of_family:
-                digits = [o.digits for o in of_family]
-                failed = sum(o.failure is not None for o in of_family)
-                rows.append(Row(name, len(digits), digits[0], digits[len(digits) // 2], failed))
-        return tuple(rows)
+def _caught(solved: Solved) -> dict[str, list[int]]:
+    """Which mutated formulas this case refuses, by position."""
+    caught: dict[str, list[int]] = {}
+    for formula in FORMULAS.values():
+        digits = (agreement(mutant, solved) for mutant in mutants(formula))
+        caught[formula.name] = [k for k, each in enumerate(digits) if each is not None and each < DIGITS]
+    return caught
 
 
 def validate(
     profile: str = "quick",
     seed: int = 0,
     *,
-    rules: Iterable[str] = ("strict_greedy",),
-    progress: Callable[[int, int], None] | None = None,
+    rules: Sequence[str] = RULES,
+    progress: Callable[[int, int | None], None] | None = None,
     processes: int | None = None,
+    ray: str | None = None,
+    results: Path | str | None = None,
+    hours: float | None = None,
 ) -> Report:
-    """Compare the theory's certificates with cvxpy on families of targets.
+    """Compare the theory's certificates with exact convex programs on families of targets.
 
-    The same seed gives the same report in any number of processes. `progress(done, total)` is called as cases end.
+    Every case is solved by cvxpy, polished to a proven optimum, and compared with the theory's formulas in value and
+    radius; its certificate is attacked with drafts just below it; false formulas must be noticed.
+
+    Args:
+        profile: `quick` (a few hundred cases), `full` (tens of thousands) or `soak` (until `hours` are over).
+        seed: the same seed gives the same report in any layout.
+        rules: text of the rules to go through.
+        progress: called as `progress(done, total)`; the total is None for `soak`.
+        processes: local processes; all cores if not given.
+        ray: address of a Ray cluster ("auto", "ray://host:10001", "local") to spread the work over instead.
+        results: a JSON-lines file the outcomes are added to as they come. What is in it already is not computed again.
+        hours: for how long `soak` goes on.
 
     Raises:
-        DraftcertError: unknown profile or rule.
+        DraftcertError: unknown profile or rule, `soak` without `hours`, or results of another run in the file.
     """
-    todo = list(cases(profile, seed, rules))
-    workers = max(1, processes or os.cpu_count() or 1)
-    outcomes = []
-    for outcome in _run(todo, workers):
-        outcomes.append(outcome)
-        if progress:
-            progress(len(outcomes), len(todo))
-    return Report(profile, seed, tuple(outcomes))
+    if profile not in PROFILES:
+        raise DraftcertError(f"no profile is called '{profile}'; there are {', '.join(PROFILES)}")
+    if (hours is None) == (profile == "soak"):
+        raise DraftcertError("'soak' needs hours, and only 'soak' takes them")
+    deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
+    per_family = PROFILES[profile].per_family
+    total = None if per_family is None else per_family * len(FAMILIES) + len(PROFILES[profile].large)
+    outcomes: dict[str, Outcome] = {}
+    with ExitStack() as stack:
+        log = stack.enter_context(_Results(Path(results), [profile, seed, list(rules)])) if results else None
+        known = log.outcomes if log else {}
+        wanted: list[str] = []
+
+        def unknown() -> Iterator[Case]:
+            for case in cases(profile, seed, rules):
+                if time.monotonic() > deadline:
+                    return
+                wanted.append(case.key)
+                if case.key in known:
+                    outcomes[case.key] = known[case.key]
+                else:
+                    yield case
+
+        for outcome in _spread(unknown(), processes or os.cpu_count() or 1, ray):
+            outcomes[outcome.key] = outcome
+            if log:
+                log.add(outcome)
+            if progress:
+                progress(len(outcomes), total)
+    if progress:
+        progress(len(outcomes), total)
+    return Report(profile, seed, tuple(outcomes[key] for key in wanted))
 
 
-def _run(todo: list[Case], workers: int) -> Iterator[Outcome]:
-    if workers == 1:
-        yield from map(run_case, todo)
-        return
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method)) as pool:
-        yield from pool.map(run_case, todo, chunksize=4)
+def run_chunk(chunk: list[Case]) -> list[Outcome]:
+    """The cases of one task."""
+    return [run_case(case) for case in chunk]
+
+
+def _spread(todo: Iterator[Case], processes: int, ray: str | None) -> Iterator[Outcome]:
+    """Run cases where there is room, a bounded number ahead, and give the outcomes in the order of the cases."""
+    with ExitStack() as stack:
+        if ray is not None:
+            submit, width = _ray_cluster(ray, stack)
+        elif processes == 1:
+            yield from map(run_case, todo)
+            return
+        else:
+            method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+            context = multiprocessing.get_context(method)
+            pool = stack.enter_context(ProcessPoolExecutor(processes, mp_context=context))
+            submit, width = lambda chunk: pool.submit(run_chunk, chunk).result, processes
+        running: deque[Callable[[], list[Outcome]]] = deque()
+        while chunk := list(islice(todo, CHUNK)):
+            running.append(submit(chunk))
+            if len(running) > 4 * width:
+                yield from running.popleft()()
+        for result in running:
+            yield from result()
+
+
+def _ray_cluster(address: str, stack: ExitStack) -> tuple[Callable[[list[Case]], Callable[[], list[Outcome]]], int]:
+    """A way to submit chunks to a Ray cluster, and how many it runs at once."""
+    try:
+        import ray
+    except ImportError as error:
+        raise DraftcertError("Ray is not installed: pip install 'draftcert[ray]'") from error
+    if not ray.is_initialized():
+        ray.init(None if address == "local" else address, log_to_driver=False)
+        stack.callback(ray.shutdown)
+    remote = ray.remote(run_chunk)
+
+    def submit(chunk: list[Case]) -> Callable[[], list[Outcome]]:
+        reference = remote.remote(chunk)
+        return lambda: ray.get(reference)
+
+    return submit, int(ray.cluster_resources().get("CPU", 1))
+
+
+class _Results:
+    """A JSON-lines file: a head that says which run it belongs to, then one outcome a line.
+
+    A line is written whole and at once; a kill leaves at most one torn line at the end, which is cut off.
+    """
+
+    def __init__(self, path: Path, head: list[Any]) -> None:
+        self.path, self.head = path, head
+        self.outcomes: dict[str, Outcome] = {}
+
+    def __enter__(self) -> _Results:
+        text = self.path.read_text() if self.path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]
+        lines = whole.splitlines()
+        if lines and json.loads(lines[0]) != self.head:
+            raise DraftcertError(
+                f"{self.path} holds results of another run, {lines[0]}, not of {json.dumps(self.head)}"
+            )
+        for line in lines[1:]:
+            outcome = Outcome(**json.loads(line))
+            self.outcomes[outcome.key] = outcome
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(whole or json.dumps(self.head) + "\n")
+        self.file = self.path.open("a")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def add(self, outcome: Outcome) -> None:
+        """Save an outcome."""
+        self.file.write(json.dumps(asdict(outcome)) + "\n")
+        self.file.flush()
