@@ -8,6 +8,7 @@ import torch
 
 from ..runtime.decoder import GreedyTreeDecoder
 from ..runtime.drafters import TokenRecycling
+from ..runtime.drafters.assistant import Assistant
 from ..runtime.models import LoadedModel
 from ..runtime.reference import project
 from ..runtime.trace import Step
@@ -16,8 +17,8 @@ TOKENS, NODES, SHOWN = 48, 14, 5
 """New tokens and nodes a tree of a trace, and target tokens shown at each node."""
 
 
-def decoding_trace(target: LoadedModel, prompt: torch.Tensor) -> dict[str, Any]:
-    """Decode `prompt [1, length]` with Token Recycling trees under strict greedy, and describe each step.
+def decoding_trace(target: LoadedModel, draft: Any, prompt: torch.Tensor) -> dict[str, Any]:
+    """Decode `prompt [1, length]` with trees of the draft model, or of Token Recycling without one; describe each step.
 
     A step holds the committed text `before` it, its `nodes` (parents first; node 0 is the last committed token) and the
     tokens it `committed`. A node holds its `parent`, `token`, whether it was `accepted`, the target's most likely
@@ -25,7 +26,11 @@ def decoding_trace(target: LoadedModel, prompt: torch.Tensor) -> dict[str, Any]:
     candidates in nats.
     """
     steps: list[Step] = []
-    decoder = GreedyTreeDecoder(target, TokenRecycling(), max_nodes=NODES)
+    if draft is None:
+        name, drafter = "Token Recycling", TokenRecycling()
+    else:
+        name, drafter = "the audited drafter", Assistant(draft, target.model.get_output_embeddings().weight.shape[0])
+    decoder = GreedyTreeDecoder(target, drafter, max_nodes=NODES)
     decoder.generate(prompt, TOKENS, on_step=steps.append, keep_steps=False)
     tokens = prompt[0].tolist()
     described = []
@@ -35,7 +40,7 @@ def decoding_trace(target: LoadedModel, prompt: torch.Tensor) -> dict[str, Any]:
         tokens.extend(step.tokens)
     return {
         "prompt": target.decode(prompt[0].tolist()),
-        "drafter": "Token Recycling",
+        "drafter": name,
         "text": target.decode(tokens[prompt.shape[1] :]),
         "steps": described,
     }
@@ -45,11 +50,11 @@ def _described(step: Step, target: LoadedModel) -> dict[str, Any]:
     def text(token: int) -> str:
         return target.tokenizer.decode([token])
 
-    log_probabilities = step.top_values.double() - step.logsumexp.double()[:, None]
+    log_probabilities = step.rows.top_values.double() - step.rows.logsumexp.double()[:, None]
     nodes = []
     for node, (token, parent) in enumerate(zip(step.tree.tokens, step.tree.parents, strict=True)):
         row = log_probabilities[node]
-        shown = zip(step.top_ids[node, :SHOWN].tolist(), row[:SHOWN].exp().tolist(), strict=True)
+        shown = zip(step.rows.top_ids[node, :SHOWN].tolist(), row[:SHOWN].exp().tolist(), strict=True)
         width = len(step.tree.children[node])
         nodes.append(
             {

@@ -6,6 +6,7 @@ Pure functions of rows of logits; `audit.run` feeds them with models.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from ..runtime import certify, row_stats
 from ..theory import Rule, parse_rule
 from ..theory.errors import DraftcertError
+from ..theory.presets import MEDUSA_FLOOR
 
 RULES = (
     "strict_greedy",
@@ -57,7 +59,7 @@ class Grid:
 def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid: Grid) -> dict[str, np.ndarray]:
     """Measure rows `[positions, vocab]`; the columns of the audit table, one entry a position.
 
-    - `target_token`, `top1`, `top2`, `top10_mass`, `entropy` (nats); `top_ids`, `top_logprobs`: the 16 most likely.
+    - `target_token`, `top1`, `top2`, `top10_mass`; `entropy` and Medusa's `floored_entropy` (nats); `top_ids`, `top_logprobs`: the 16 most likely.
     - per cell `C|rule|m`: the certificate, rounded down, infinite where the rule cannot reject; `accepted_size|rule`.
     - with a drafter `kl` (target first, rounded up), `reverse_kl`, `total_variation`; `draft_rank`: rank of the
       target's token in the drafter, ties by lowest id; `draft_ids`: the drafter's most likely tokens, as many as the
@@ -81,6 +83,7 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
         "top2": log_top[:, 1].exp() if vocab > 1 else torch.zeros(positions),
         "top10_mass": log_top[:, :10].exp().sum(-1),
         "entropy": stats.entropy,
+        "floored_entropy": floored_entropy(target_logits),
         "top_ids": stats.top_ids,
         "top_logprobs": log_top,
     }
@@ -100,6 +103,12 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
             columns[f"certified|{cell}"] = columns["kl"] < found.value
             columns[f"hit|{cell}"] = is_hit(columns["draft_target_ranks"], found.accepted, width)
     return {name: torch.as_tensor(column).cpu().numpy() for name, column in columns.items()}
+
+
+def floored_entropy(logits: torch.Tensor) -> torch.Tensor:
+    """What Medusa's code computes in place of the entropy: `-sum p ln(p + floor)`, in float64."""
+    probabilities = torch.softmax(logits.double(), -1)
+    return -(probabilities * torch.log(probabilities + float(Fraction(MEDUSA_FLOOR)))).sum(-1)
 
 
 def is_hit(draft_target_ranks: torch.Tensor, accepted: torch.Tensor, width: int) -> torch.Tensor:

@@ -71,7 +71,9 @@ class Worker:
         draft_logits = None
         if self.draft is not None:
             # The drafter reads the target's own text: each position is judged on the prefix before it.
-            draft_logits = self.draft(torch.cat([ids, tokens[None, :-1]], 1), len(tokens)).to(target_logits.device)
+            text = torch.cat([ids, tokens[None, :-1]], 1).to(self.draft.device)
+            drafted = self.draft(text, use_cache=False, logits_to_keep=len(tokens)).logits[0]
+            draft_logits = drafted.to(target_logits.device)
             # Either side may pad its vocabulary: the ids that both models have are compared.
             vocab = min(target_logits.shape[-1], draft_logits.shape[-1])
             target_logits, draft_logits = target_logits[:, :vocab], draft_logits[:, :vocab]
@@ -92,7 +94,7 @@ class Worker:
     def trace(self, prompt: torch.Tensor) -> dict[str, Any] | None:
         """How the tree decoder goes through a prompt; `None` for a target that cannot be decoded with trees."""
         try:
-            return decoding_trace(self.target, prompt)
+            return decoding_trace(self.target, self.draft, prompt)
         except DraftcertError:
             return None
 
@@ -140,7 +142,8 @@ def run_audit(
     """Measure every prompt (the built-in ones if none are given) into `folder`; the path of `positions.parquet`.
 
     `processes` local processes, or a Ray cluster at address `ray`, share the prompts; the table has the same rows in
-    the same order in any layout (the last bits of a matrix product can depend on how many threads share it). A folder with a finished or interrupted audit of the same configuration is continued, with another it is
+    the same order in any layout (the last bits of a matrix product can depend on how many threads share it). A folder
+    with a finished or interrupted audit of the same configuration is continued, with another it is
     refused. `progress(done, total)` is called after every prompt.
 
     Raises:
@@ -187,9 +190,8 @@ def _claim(folder: Path, configuration: Configuration, prompts: list[Prompt]) ->
         raise DraftcertError(f"{folder} holds an audit of other prompts: give another folder")
     for key, value in asked["configuration"].items():
         if before["configuration"].get(key) != value:
-            raise DraftcertError(
-                f"{folder} holds an audit with {key} = {before['configuration'].get(key)}, not {value}: give another folder"
-            )
+            was = before["configuration"].get(key)
+            raise DraftcertError(f"{folder} holds an audit with {key} = {was}, not {value}: give another folder")
 
 
 def _measured(

@@ -1,0 +1,158 @@
+"""Figures of the document, drawn from the theorems' own expressions; the same bytes in every run."""
+
+import io
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import sympy
+from matplotlib.figure import Figure
+from matplotlib.tri import Triangulation
+
+from ...theory import Rule, parse_rule
+from ...theory.pool import select_pool
+from ...theory.rule import Condition, RankCondition, ThresholdCondition, fold_conditions
+from ...theory.statistics import TOP
+from ...theory.theorem import Infimum, Supremum
+from ...theory.theorems import THEOREMS
+
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "draftcert",
+    "font.size": 9,
+    "font.family": "sans-serif",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "figure.constrained_layout.use": True,
+}
+
+
+def _bound(theorem: str, kind: type[Infimum] | type[Supremum], which: int = 0) -> sympy.Expr:
+    """The value of an infimum or supremum that a theorem concludes."""
+    found = [claim for claim in THEOREMS[theorem].conclusions if isinstance(claim, kind)]
+    return found[which].value
+
+
+def _function(expression: sympy.Expr, symbol: str, **fixed: int) -> Callable[[Any], Any]:
+    symbols = {str(s): s for s in expression.free_symbols}
+    values = {symbols[name]: value for name, value in fixed.items() if name in symbols}
+    return np.vectorize(sympy.lambdify(symbols[symbol], expression.subs(values), "mpmath"), otypes=[float])
+
+
+def margin_bounds() -> Figure:
+    """M1: every certificate of strict greedy with margin g lies in the shaded band."""
+    figure = Figure(figsize=(5.2, 3.2))
+    axes = figure.subplots()
+    g = np.linspace(0, 0.999, 200)
+    low = _function(_bound("M1", Infimum), "g")(g)
+    high = _function(_bound("M1", Supremum), "g")(g)
+    axes.fill_between(g, low, high, alpha=0.2, color="C0", linewidth=0)
+    axes.plot(g, high, color="C0", linestyle="--", label="supremum, any vocabulary")
+    axes.plot(g, low, color="C0", label="infimum")
+    axes.set(xlabel="margin g = p₁ − p₂", ylabel="certificate C (nats)", xlim=(0, 1), ylim=(0, None))
+    axes.legend(frameon=False)
+    return figure
+
+
+def _tree_bounds(theorem: str, label: str) -> Figure:
+    figure = Figure(figsize=(5.2, 3.2))
+    axes = figure.subplots()
+    value = _bound(theorem, Infimum)
+    for colour, m in enumerate((1, 2, 4, 8)):
+        if "y" in map(str, value.free_symbols):
+            y = np.concatenate([np.linspace(1, 4, 80), np.geomspace(4.1, 2000, 120)])
+            ratio = sympy.Symbol("y", positive=True)
+            margin = (ratio**2 - 1) / (ratio**2 + (m - 1) * ratio + 1)
+            x, curve = _function(margin, "y")(y), _function(value, "y", m=m)(y)
+        else:
+            x = np.linspace(0, 0.999, 200)
+            curve = _function(value, "g", m=m)(x)
+        axes.plot(x, curve, color=f"C{colour}", label=f"m = {m}")
+    axes.set(xlabel=label, ylabel="infimum of C (nats)", xlim=(0, 1), ylim=(0, None))
+    axes.legend(frameon=False, title="candidates")
+    return figure
+
+
+def tree_margin_to_second() -> Figure:
+    """M7: the least certificate of a tree of m candidates against the margin to the second token."""
+    return _tree_bounds("M7", "margin g = p₁ − p₂")
+
+
+def tree_margin_to_last() -> Figure:
+    """M6: the least certificate of a tree of m candidates against the margin to the m-th competitor."""
+    return _tree_bounds("M6", "margin g = p₁ − p₍ₘ₊₁₎")
+
+
+def _certificates(rule: Rule, candidates: int) -> Callable[[tuple[float, ...]], float]:
+    """T3 in floats, for pictures only: no rule here depends on more than the rank and the largest probability."""
+    thresholds = {
+        each: sympy.lambdify(TOP, each.threshold) for each in rule.conditions if isinstance(each, ThresholdCondition)
+    }
+
+    def certificate(row: tuple[float, ...]) -> float:
+        ordered = sorted(row, reverse=True)
+
+        def count(condition: Condition) -> int:
+            if isinstance(condition, RankCondition):
+                return int(condition.limit)
+            return sum(p >= thresholds[condition](ordered[0]) for p in ordered)
+
+        accepted = fold_conditions(rule.accepts, count, min, max)
+        competitors = ordered[accepted : accepted + candidates]
+        if len(competitors) < candidates:
+            return float("nan")
+        pool = select_pool(ordered[:accepted], competitors)
+        moved = ordered[: pool.accepted] + competitors[candidates - pool.competitors :]
+        return sum(p * float(np.log(p / pool.level)) for p in moved if p > 0)
+
+    return certificate
+
+
+def simplex() -> Figure:
+    """T3: the certificate of every target over three tokens; white is where nothing can be rejected."""
+    figure = Figure(figsize=(7.2, 2.7))
+    cases = (("strict_greedy", 1), ("additive(0.3)", 1), ("strict_greedy", 2))
+    steps = 60
+    points = [(i / steps, j / steps) for i in range(steps + 1) for j in range(steps + 1 - i)]
+    x = [b + c / 2 for b, c in ((b, 1 - a - b) for a, b in points)]
+    y = [(1 - a - b) * np.sqrt(3) / 2 for a, b in points]
+    for axes, (rule, m) in zip(figure.subplots(1, 3), cases, strict=True):
+        certificate = _certificates(parse_rule(rule), m)
+        values = np.array([certificate((a, b, max(0.0, 1 - a - b))) for a, b in points])
+        known = np.isfinite(values)
+        mesh = Triangulation(x, y)
+        mesh.set_mask((~known)[mesh.triangles].any(axis=1))
+        filled = axes.tricontourf(mesh, np.nan_to_num(values), levels=12, cmap="viridis")
+        axes.plot([0, 1, 0.5, 0], [0, 0, np.sqrt(3) / 2, 0], color="0.4", linewidth=0.8)
+        figure.colorbar(filled, ax=axes, orientation="horizontal", shrink=0.85, format="%.1f")
+        axes.set_title(f"{rule}, m = {m}", fontsize=9)
+        axes.set_aspect("equal")
+        axes.axis("off")
+    return figure
+
+
+FIGURES = MappingProxyType({"T3": simplex, "M1": margin_bounds, "M6": tree_margin_to_last, "M7": tree_margin_to_second})
+"""The figure of a theorem, by the theorem's name."""
+
+
+def draw(figure: Callable[[], Figure], kind: str) -> bytes:
+    """A figure as `svg` or `pdf`, without date or random names."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(STYLE | {"svg.hashsalt": figure.__name__}):
+        metadata = {"Date": None} if kind == "svg" else {"CreationDate": None, "Producer": None, "Creator": None}
+        figure().savefig(buffer, format=kind, metadata=metadata, transparent=False)
+    return buffer.getvalue()
+
+
+def inline_svg(figure: Callable[[], Figure]) -> str:
+    """The `<svg>` element alone, as wide as its container, with names of its own in a page with others."""
+    text = draw(figure, "svg").decode()
+    text = text[text.index("<svg") :]
+    name = figure.__name__
+    for mark in ('id="', 'href="#', "url(#"):
+        text = text.replace(mark, f"{mark}{name}-")
+    return text

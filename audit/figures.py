@@ -1,0 +1,85 @@
+"""Figures of a report: a table drawn as inline SVG. The same table gives the same bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+
+from ..theory.errors import DraftcertError
+from .tables import Chart, Table
+
+# Colours that stay apart for colour-blind readers (Okabe and Ito 2008), and dashes for print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", "-.", ":")
+STYLE = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "legend.frameon": False,
+}
+
+
+def draw(table: Table) -> str:
+    """The chart of a table as an `<svg>` element that scales with the page, its ids prefixed with the table's key.
+
+    Raises:
+        DraftcertError: matplotlib is missing.
+    """
+    if table.chart is None:
+        raise ValueError(f"table {table.key} has no chart")
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DraftcertError("reports need matplotlib: pip install 'draftcert[report]'") from error
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": table.key}):
+        figure = Figure(figsize=(4.8, 3.4), layout="constrained")
+        axes = figure.add_subplot()
+        (_bars if table.chart.kind == "bar" else _lines)(axes, table, table.chart)
+        axes.set_xlabel(table.chart.xlabel)
+        axes.set_ylabel(table.chart.ylabel)
+        figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    return _inline(file.getvalue(), table)
+
+
+def _column(table: Table, name: str) -> list:
+    index = table.columns.index(name)
+    return [row[index] for row in table.rows]
+
+
+def _lines(axes, table: Table, chart: Chart) -> None:
+    x = _column(table, chart.x)
+    for number, line in enumerate(chart.lines):
+        y = np.array(_column(table, line), dtype=float)
+        dash = DASHES[number // len(COLOURS) % len(DASHES)] if number >= len(COLOURS) else "-"
+        axes.plot(x, np.where(np.isfinite(y), y, np.nan), dash, color=COLOURS[number % len(COLOURS)], label=line)
+    for at, height, label in chart.points:
+        axes.plot([at], [height], "o", color="#000000", label=label)
+    axes.set_xlim(min(x), max(x))
+    axes.set_ylim(bottom=0)
+
+
+def _bars(axes, table: Table, chart: Chart) -> None:
+    labels = _column(table, chart.x)
+    width = 0.8 / len(chart.lines)
+    for number, line in enumerate(chart.lines):
+        places = [place + (number - (len(chart.lines) - 1) / 2) * width for place in range(len(labels))]
+        heights = [0 if value is None else value for value in _column(table, line)]
+        axes.bar(places, heights, width, color=COLOURS[number], label=line)
+    axes.set_xticks(range(len(labels)), labels, rotation=30, ha="right")
+
+
+def _inline(svg: str, table: Table) -> str:
+    """Only the element, without fixed size, named for screen readers, ids unique in the page."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', rf'\1 role="img" aria-labelledby="{table.key}-title"', svg, count=1)
+    return re.sub(r'(id="|xlink:href="#|url\(#)', rf"\g<1>{table.key}-", svg)

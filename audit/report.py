@@ -1,0 +1,127 @@
+"""Write the report of an audit: one HTML file that opens offline, Markdown and JSON, all of the same tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..theory.errors import DraftcertError
+from .figures import draw
+from .recommend import Wanted
+from .records import Audit
+from .tables import Section, Table, sections
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where a report was written, and its contents."""
+
+    html: Path
+    markdown: Path
+    json: Path
+    sections: list[Section]
+    summary: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The report as Markdown."""
+        return self.markdown.read_text("utf-8")
+
+
+def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
+    """Write `report.html`, `report.md` and `report.json` into the folder of a finished audit.
+
+    The same audit gives the same bytes. `wanted`: the acceptance the recommendation aims at.
+
+    Raises:
+        DraftcertError: no finished audit in the folder, or matplotlib or jinja2 are missing.
+    """
+    try:
+        import jinja2
+        from markupsafe import Markup
+    except ImportError as error:
+        raise DraftcertError("reports need jinja2: pip install 'draftcert[report]'") from error
+    audit = Audit.open(folder)
+    parts = sections(audit, wanted or Wanted())
+    facts = _facts(audit)
+    templates = files("draftcert.audit") / "templates"
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (templates / name).read_text("utf-8")),
+        autoescape=lambda name: name is not None and name.endswith(".html.j2"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["value"] = readable
+    environment.filters["cell"] = lambda value: readable(value).replace("|", "\\|").replace("\n", "\\n")
+    trace = audit.trace()
+    context = {
+        "facts": facts,
+        "sections": parts,
+        "draw": lambda table: Markup(draw(table)),
+        "trace": None if trace is None else _script_json(trace),
+        "drafter": None if trace is None else trace["drafter"],
+    }
+    summary = {"facts": facts, "tables": {table.key: _as_dict(table) for part in parts for table in part.tables}}
+    written = {}
+    for name, text in (
+        ("report.html", environment.get_template("report.html.j2").render(context)),
+        ("report.md", environment.get_template("report.md.j2").render(context)),
+        ("report.json", json.dumps(_finite(summary), indent=1, allow_nan=False) + "\n"),
+    ):
+        written[name] = audit.folder / name
+        written[name].write_text(text, "utf-8")
+    return Report(written["report.html"], written["report.md"], written["report.json"], parts, summary)
+
+
+def readable(value: Any) -> str:
+    """A cell of a table as text: three significant digits, the sign of infinity, a dash for what is unknown."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        if math.isinf(value):
+            return "∞" if value > 0 else "-∞"
+        return "0" if value == 0 else f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return str(value)
+
+
+def _facts(audit: Audit) -> dict[str, Any]:
+    configuration = audit.configuration
+    facts: dict[str, Any] = {
+        "target": configuration.target,
+        "drafter": configuration.draft or "none",
+        "prompts": len(audit.prompts),
+        "positions": len(audit),
+        "greedy tokens a prompt, at most": configuration.max_new_tokens,
+        "precision": configuration.dtype,
+    }
+    if audit.has_draft:
+        facts["mean KL(target || draft), nats"] = float(audit.column("kl").mean())
+        facts["mean KL(draft || target), nats"] = float(audit.column("reverse_kl").mean())
+        facts["mean total variation"] = float(audit.column("total_variation").mean())
+        facts["greedy tokens agree at"] = float((audit.column("draft_rank") == 1).mean())
+    return facts
+
+
+def _script_json(document: dict[str, Any]) -> str:
+    """JSON that can stand in a script element: no text of a model can end the element."""
+    return json.dumps(document).replace("<", "\\u003c")
+
+
+def _as_dict(table: Table) -> dict[str, Any]:
+    return {"title": table.title, "reading": table.reading, "columns": list(table.columns), "rows": table.rows}
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities: they are written as text."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value

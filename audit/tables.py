@@ -1,0 +1,460 @@
+"""The contents of a report as data: sections of tables, each with a sentence that says how to read it.
+
+HTML, Markdown and JSON are three renderings of this one structure, and a figure is drawn from its own table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..runtime.generated.torch_formulas import phi
+from ..theory import parse_rule
+from .guarantee import Guarantee, Judge, mean_run, statistic
+from .measure import RULES
+from .published import MODELS, PUBLISHED, Published
+from .recommend import Wanted, promise, recommend
+from .records import Audit
+
+STRICT = RULES[0]
+PERCENTILES = ("p5", "p25", "p50", "p75", "p95")
+MOST = 12
+"""Positions listed in a table of single positions."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """How to draw a table: a column on the x axis, columns as lines or bars, single points `(x, y, label)`."""
+
+    x: str
+    lines: tuple[str, ...]
+    xlabel: str
+    ylabel: str
+    kind: str = "line"
+    points: tuple[tuple[float, float, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns and rows. `reading` says how to read it."""
+
+    key: str
+    title: str
+    reading: str
+    columns: tuple[str, ...]
+    rows: list[list[Any]]
+    chart: Chart | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report."""
+
+    key: str
+    title: str
+    text: str
+    tables: list[Table] = field(default_factory=list)
+
+
+def sections(audit: Audit, wanted: Wanted) -> list[Section]:
+    """Everything a report says, in order."""
+    found = [
+        Section(
+            "published",
+            "Beside the published figures",
+            "The paper's statistics of Qwen3 targets on UltraChat, and the same statistics of this audit. Models and "
+            "prompts differ, so this shows how this target compares, not whether either is right.",
+            [beside_published(audit)],
+        ),
+        Section(
+            "certificates",
+            "How much divergence each position tolerates",
+            "The certificate C of a position is the largest number such that KL(target || draft) < C guarantees that "
+            "an accepted token is among the drafter's candidates. Units are nats.",
+            [
+                certificate_percentiles(audit),
+                share_certified(audit, "rules"),
+                share_certified(audit, "widths"),
+                certificate_by_margin(audit),
+                run_lengths(audit),
+            ],
+        ),
+        Section(
+            "guarantee",
+            "What a mean KL guarantees",
+            "A drafter's held-out loss is a mean KL. On these positions it bounds how many can be rejected: at most "
+            "the k cheapest certificates that it can pay for. The bound is attained by some drafter, so nothing "
+            "better follows from the mean alone, and it says nothing about other prompts.",
+            [guarantee_curve(audit, "rules"), guarantee_curve(audit, "widths"), sweep(audit)],
+        ),
+        Section("recommendation", "Recommendation", *_recommendation(audit, wanted)),
+        Section(
+            "tightest",
+            "Tightest positions",
+            "Where the target itself is nearly undecided, hardly any drafter can be certified.",
+            [tightest(audit)],
+        ),
+    ]
+    if audit.has_draft:
+        found.append(
+            Section(
+                "training",
+                "Training the drafter: which positions cost acceptance",
+                "Under strict greedy with one candidate. A position is certified when KL < C; KL - C is what is left "
+                "to gain there. `draftcert.audit.losses` trains on exactly this.",
+                [by_outcome(audit), by_confidence(audit), by_category(audit), cheapest_misses(audit)],
+            )
+        )
+    return found
+
+
+def name(rule: str, width: int) -> str:
+    """How a cell is called in tables."""
+    return rule if width == 1 else f"{rule}, width {width}"
+
+
+def beside_published(audit: Audit) -> Table:
+    """The published statistics, and the same of this audit."""
+    rows = []
+    for entry in PUBLISHED:
+        label = {"mean": "mean", "p50": "median", "p5": "5th percentile"}[entry.statistic]
+        rows.append([entry.quantity, label, _own(audit, entry), *entry.values])
+    return Table(
+        "beside_published",
+        "Target statistics and certificates",
+        "Read each row across: the same statistic on this target and on the published ones. A higher certificate means "
+        "that a drafter may be further off and is still accepted.",
+        ("quantity", "statistic", audit.configuration.target, *MODELS),
+        rows,
+    )
+
+
+def _own(audit: Audit, entry: Published) -> float | None:
+    if entry.column not in audit.names:
+        return None
+    values = audit.column(entry.column)
+    if entry.run_at is not None:
+        return mean_run(values > entry.run_at, audit.column("prompt"))
+    return statistic(values, entry.statistic)
+
+
+def certificate_percentiles(audit: Audit) -> Table:
+    """Percentiles of the certificate for every rule and width."""
+    rows = []
+    for rule, _, width, cell in audit.configuration.grid.cells():
+        values = audit.column(f"C|{cell}")
+        rows.append(
+            [
+                rule,
+                width,
+                statistic(values, "mean"),
+                *(statistic(values, p) for p in PERCENTILES),
+                float((values == 0).mean()),
+                float(np.isinf(values).mean()),
+            ]
+        )
+    return Table(
+        "certificate_percentiles",
+        "Certificate by rule and tree width",
+        "The 5th percentile is the certificate that 95 of 100 positions exceed. 'none' is the share of positions where "
+        "the rule may reject the target's own token (C = 0), 'always' where every draft is accepted (C infinite).",
+        ("rule", "width", "mean", "5 %", "25 %", "median", "75 %", "95 %", "none", "always"),
+        rows,
+    )
+
+
+def _series(audit: Audit, kind: str) -> list[tuple[str, np.ndarray]]:
+    grid = audit.configuration.grid
+    if kind == "rules":
+        cells = [(rule, min(grid.widths)) for rule in grid.rules]
+    else:
+        cells = [(grid.rules[0], width) for width in grid.widths]
+    return [(name(rule, width), audit.certificates(rule, width)) for rule, width in cells]
+
+
+_TITLES = {"rules": "by rule", "widths": "by tree width"}
+
+
+def share_certified(audit: Audit, kind: str) -> Table:
+    """Share of positions whose certificate exceeds a KL."""
+    at = np.round(np.linspace(0, 2.2, 45), 3)
+    series = _series(audit, kind)
+    shares = [[float((values > kl).mean()) for kl in at] for _, values in series]
+    return Table(
+        f"share_certified_{kind}",
+        f"Share of certified positions, {_TITLES[kind]}",
+        "At each KL on the x axis, the share of positions that a drafter with that KL there would be certified on; the "
+        "curve is the distribution of the certificate, read from above.",
+        ("KL", *(label for label, _ in series)),
+        [[float(kl), *column] for kl, *column in zip(at, *shares, strict=True)],
+        Chart("KL", tuple(label for label, _ in series), "KL(target || draft) in nats", "share certified"),
+    )
+
+
+def run_lengths(audit: Audit) -> Table:
+    """Mean certified run length against KL."""
+    at = np.round(np.linspace(0.02, 1.0, 50), 3)
+    prompt = audit.column("prompt")
+    series = _series(audit, "widths")
+    runs = [[mean_run(values > kl, prompt) for kl in at] for _, values in series]
+    return Table(
+        "run_lengths",
+        "Certified run length",
+        "With at most this KL at every step, how many consecutive steps are certified: the mean length of the "
+        "unbroken stretches. A stretch ends with its prompt at the latest, so long ones are undercounted.",
+        ("KL", *(label for label, _ in series)),
+        [[float(kl), *column] for kl, *column in zip(at, *runs, strict=True)],
+        Chart("KL", tuple(label for label, _ in series), "KL at every step, nats", "mean certified run, tokens"),
+    )
+
+
+def certificate_by_margin(audit: Audit, bins: int = 20) -> Table:
+    """The strict greedy certificate against the margin p_(1) - p_(2), with its sharp bounds."""
+    margin = audit.column("top1") - audit.column("top2")
+    values = strict_certificates(audit)
+    edges = np.linspace(0, 1, bins + 1)
+    which = np.clip(np.searchsorted(edges, margin, side="right") - 1, 0, bins - 1)
+    rows = []
+    for number in range(bins):
+        inside = values[which == number]
+        if len(inside):
+            low, high = float(edges[number]), float(edges[number + 1])
+            rows.append(
+                [
+                    (low + high) / 2,
+                    len(inside),
+                    _phi(low),
+                    float(inside.min()),
+                    statistic(inside, "p50"),
+                    float(inside.max()),
+                    high * float(np.log(2)),
+                ]
+            )
+    return Table(
+        "certificate_by_margin",
+        "Certificate against margin",
+        "Positions grouped by the gap between the target's two most likely tokens. Every certificate lies between the "
+        "sharp lower and upper bound for that gap; near the lower one the two tokens hold all probability.",
+        ("margin", "positions", "lower bound", "least", "median", "greatest", "upper bound"),
+        rows,
+        Chart(
+            "margin",
+            ("lower bound", "least", "median", "greatest", "upper bound"),
+            "margin p(1) - p(2)",
+            "strict greedy certificate, nats",
+        ),
+    )
+
+
+def _phi(margin: float) -> float:
+    return float(phi(torch.tensor(margin, dtype=torch.float64)))
+
+
+def guarantee_curve(audit: Audit, kind: str) -> Table:
+    """Guaranteed acceptance against mean KL, and this drafter's point."""
+    series = _series(audit, kind)
+    highest, points = 1.0, ()
+    if audit.has_draft:
+        kl = float(audit.column("kl").mean())
+        grid = audit.configuration.grid
+        hit = float(audit.column(f"hit|{grid.rules[0]}|{min(grid.widths)}").mean())
+        if np.isfinite(kl):
+            highest, points = max(1.0, 1.1 * kl), ((kl, hit, f"this drafter, {name(grid.rules[0], min(grid.widths))}"),)
+    at = np.linspace(0, highest, 51)
+    curves = [Guarantee(values).acceptance(at) for _, values in series]
+    return Table(
+        f"guarantee_{kind}",
+        f"Guaranteed acceptance against mean KL, {_TITLES[kind]}",
+        "A drafter whose KL averages x over these positions is accepted on at least the share y of them. The point is "
+        "the audited drafter's mean KL and its acceptance as counted, which lies on or above its curve.",
+        ("mean KL", *(label for label, _ in series)),
+        [[float(x), *map(float, column)] for x, *column in zip(at, *curves, strict=True)],
+        Chart(
+            "mean KL",
+            tuple(label for label, _ in series),
+            "mean KL(target || draft), nats",
+            "acceptance",
+            points=points,
+        ),
+    )
+
+
+def sweep(audit: Audit) -> Table:
+    """Every audited rule and width: what it guarantees, reaches and costs."""
+    columns = ["rule", "width", "nodes per accepted", "KL for 50 %", "KL for 80 %", "KL for 95 %", "relaxed at"]
+    if audit.has_draft:
+        columns += ["guaranteed", "certified", "measured"]
+        mean_kl = float(audit.column("kl").mean())
+    rows = []
+    for rule, _, width, cell in audit.configuration.grid.cells():
+        guarantee = Guarantee(audit.column(f"C|{cell}"))
+        row: list[Any] = [rule, width, None, *(guarantee.mean_kl(share) for share in (0.5, 0.8, 0.95))]
+        row.append(float((audit.column(f"accepted_size|{rule}") > 1).mean()))
+        if audit.has_draft:
+            measured = float(audit.column(f"hit|{cell}").mean())
+            row[2] = width / measured if measured else np.inf
+            row += [float(guarantee.acceptance(mean_kl)), float(audit.column(f"certified|{cell}").mean()), measured]
+        rows.append(row)
+    return Table(
+        "sweep",
+        "Rules and widths",
+        "'KL for 80 %' is the mean KL below which 80 of 100 positions are guaranteed. 'relaxed at' is the share of "
+        "positions where more than the target's greedy token is accepted. The last columns are this drafter's "
+        "acceptance: guaranteed by its mean KL, certified position by position, and as counted. Nodes per accepted "
+        "token is the width over the counted acceptance: what the target must evaluate at each level of a tree.",
+        tuple(columns),
+        rows,
+    )
+
+
+def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
+    if not audit.has_draft and wanted.mean_kl is None:
+        return (
+            "Without a drafter there is no mean KL to judge by. The table of rules and widths says how small it must "
+            "be; `draftcert recommend --mean-kl` takes yours.",
+            [],
+        )
+    rows = [
+        [
+            found.system,
+            str(found.setting.rule),
+            found.setting.width,
+            "yes" if found.reached else "no",
+            found.setting.guaranteed,
+            found.setting.certified,
+            found.setting.measured,
+            found.setting.risk,
+            found.settings,
+        ]
+        for found in recommend(audit, wanted)
+    ]
+    table = Table(
+        "recommendation",
+        f"Settings for at least {wanted.acceptance:.0%} {wanted.by} acceptance",
+        "Per system the setting that reaches it at least risk, or its best where none does. Risk is the share of "
+        "positions where more than the target's greedy token may pass.",
+        ("system", "rule", "width", "reached", "guaranteed", "certified", "measured", "risk", "settings"),
+        rows,
+    )
+    return " ".join(promise(wanted)), [table]
+
+
+def tightest(audit: Audit) -> Table:
+    """The positions with the least strict greedy certificate."""
+    values = strict_certificates(audit)
+    margin = audit.column("top1") - audit.column("top2")
+    order = np.argsort(values, kind="stable")[:MOST]
+    rows = [[*_place(audit, row), float(values[row]), float(margin[row])] for row in order.tolist()]
+    return Table(
+        "tightest",
+        "Least certificates under strict greedy",
+        "The token the target chose stands between [ and ]. A margin near 0 means that rounding, batch size or "
+        "hardware can change the greedy text here, with or without speculation.",
+        ("prompt", "position", "text", "certificate", "margin"),
+        rows,
+    )
+
+
+def strict_certificates(audit: Audit) -> np.ndarray:
+    """Certificates under strict greedy with one candidate, whether or not that rule was in the audit's grid."""
+    return Judge(audit)(parse_rule(STRICT), 1).certificates
+
+
+def _place(audit: Audit, row: int) -> list[Any]:
+    before, token, after = audit.in_context(row)
+    prompt = audit.prompts[int(audit.column("prompt")[row])]
+    return [prompt.id, int(audit.column("position")[row]), f"{before}[{token}]{after}"]
+
+
+def _groups(audit: Audit, labels: Sequence[str], which: np.ndarray) -> list[list[Any]]:
+    """One row a group: its share of the positions, misses and KL, and what is left to gain."""
+    kl, certificates = audit.column("kl"), strict_certificates(audit)
+    missed = audit.column("draft_rank") > 1
+    excess = np.maximum(kl - certificates, 0)
+    rows = []
+    for number, label in enumerate(labels):
+        inside = which == number
+        if inside.any():
+            rows.append(
+                [
+                    label,
+                    int(inside.sum()),
+                    float(1 - missed[inside].mean()),
+                    float(missed[inside].sum() / max(missed.sum(), 1)),
+                    float((kl < certificates)[inside].mean()),
+                    float(kl[inside].mean()),
+                    float(kl[inside].sum() / kl.sum()) if 0 < kl.sum() < np.inf else None,
+                    float(excess[inside].mean()),
+                ]
+            )
+    return rows
+
+
+_GROUP_COLUMNS = ("positions", "acceptance", "share of misses", "certified", "mean KL", "share of KL", "mean (KL - C)+")
+
+
+def by_outcome(audit: Audit) -> Table:
+    """Certified, lucky and missed positions."""
+    certified, missed = audit.column("kl") < strict_certificates(audit), audit.column("draft_rank") > 1
+    which = np.where(certified, 0, np.where(missed, 2, 1))
+    return Table(
+        "by_outcome",
+        "Where the KL goes",
+        "KL spent on certified positions buys no acceptance: plain KL training still lowers it there. Positions that "
+        "hit without a certificate could be lost by another drafter of the same KL.",
+        ("outcome", *_GROUP_COLUMNS),
+        _groups(audit, ("certified", "hit, not certified", "missed"), which),
+    )
+
+
+def by_confidence(audit: Audit) -> Table:
+    """Groups by the target's largest probability."""
+    edges = np.array([0, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0])
+    which = np.clip(np.searchsorted(edges, audit.column("top1"), side="right") - 1, 0, len(edges) - 2)
+    labels = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    return Table(
+        "by_confidence",
+        "By the target's confidence",
+        "Positions grouped by the target's largest probability: the bars are each group's share of all misses, and of "
+        "all KL. Where the first is the greater one, training there gains the most acceptance for its KL.",
+        ("p(1)", *_GROUP_COLUMNS),
+        _groups(audit, labels, which),
+        Chart("p(1)", ("share of misses", "share of KL"), "target's largest probability", "share", kind="bar"),
+    )
+
+
+def by_category(audit: Audit) -> Table:
+    """Groups by the prompts' categories."""
+    labels, which = np.unique(audit.column("category").astype(str), return_inverse=True)
+    return Table(
+        "by_category",
+        "By category of prompt",
+        "Which kinds of text the drafter is worst at: a category with a greater share of misses than of positions "
+        "deserves more training text.",
+        ("category", *_GROUP_COLUMNS),
+        _groups(audit, [label or "none" for label in labels.tolist()], which),
+    )
+
+
+def cheapest_misses(audit: Audit) -> Table:
+    """Missed positions with the least KL above their certificate."""
+    kl, certificates = audit.column("kl"), strict_certificates(audit)
+    missed = np.flatnonzero(audit.column("draft_rank") > 1)
+    order = missed[np.argsort((kl - certificates)[missed], kind="stable")][:MOST]
+    rows = [
+        [*_place(audit, row), float(kl[row]), float(certificates[row]), int(audit.column("draft_rank")[row])]
+        for row in order.tolist()
+    ]
+    return Table(
+        "cheapest_misses",
+        "Misses nearest to their certificate",
+        "Rejected positions ordered by KL - C: the first need the least training to be accepted. The target's token "
+        "stands between [ and ]; the rank is its place in the drafter.",
+        ("prompt", "position", "text", "KL", "certificate", "rank"),
+        rows,
+    )
