@@ -33,6 +33,7 @@
       mass [S], [n n_a >= S] for [a] in [PA], [n n_a <= S] for the other accepted
       tokens, [n n_i <= S] for [i] in [PM], [n n_i >= S] for the other competitors;
       [PA ++ PM] must not be empty (a single token at its own level will do);
+    - an empty list is written [(@nil nat)];
     - [MID_NUM / MID_DEN] is the claimed value, a quotient of integer literals
       (a decimal with 16 digits: an integer over a power of ten), and [RAD_DEN] an
       integer, 100000000000000 for 1e-14.
