@@ -178,6 +178,15 @@ def _equal(difference: Expression, domain: Domain, what: str) -> None:
         raise ProofError(f"{what}: the sides are not seen to be equal; their difference is {difference}")
 
 
+def equal_inside(difference: Expression, domain: Domain) -> bool:
+    """Whether an expression is seen to vanish inside a domain."""
+    try:
+        _equal(difference, domain, "equality")
+    except DraftcertError:
+        return False
+    return True
+
+
 def _at_least(difference: Expression, domain: Domain, by: Evidence, what: str, strict: bool = False) -> None:
     """Decide that an expression is nonnegative on the domain (positive inside when strict)."""
     difference = sympy.sympify(difference)
@@ -685,7 +694,7 @@ def _conclusion_sides(claim: Claim) -> tuple[Expression, ...]:
     if isinstance(claim, (Equal, AtLeast)):
         return (claim.left, claim.right)
     if isinstance(claim, SumEqual):
-        return (claim.right, *claim.left.values())
+        return (claim.right, *(part for term in claim.left.values() for part in sympy.Add.make_args(term)))
     return ()
 
 
@@ -714,8 +723,8 @@ def _argument_range(symbol: sympy.Symbol, domain: Expression) -> Range:
     if domain == sympy.S.Naturals:
         return Range(symbol, ONE, sympy.oo, integer=True)
     if isinstance(domain, sympy.Interval):
-        lower, upper, open_below, open_above = domain.args
-        return Range(symbol, sympy.sympify(lower), sympy.sympify(upper), bool(open_below), bool(open_above))
+        ends: Expression = domain
+        return Range(symbol, ends.start, ends.end, bool(ends.left_open), bool(ends.right_open))
     if domain == sympy.S.Reals:
         return Range(symbol, -sympy.oo, sympy.oo)
     raise DraftcertError(f"the checker does not know the domain {domain} of {symbol}")

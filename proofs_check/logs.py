@@ -60,8 +60,6 @@ class LogForm:
         reduced = self._reduce(expression)
         ring, unknowns = reduced.ring, list(reduced.unknowns)
         logs = [u for u in unknowns if u in self._arguments]
-        if any(reduced.unknowns[u].has(symbol) for u in unknowns if u not in logs):
-            raise DraftcertError(f"{expression} has a root or exponential in {symbol}")
         below = reduced.quotient.denominator
         if any(below.degrees()[ring.index[u]] for u in logs):
             raise DraftcertError(f"{expression} has a logarithm in a denominator")
@@ -80,7 +78,8 @@ class LogForm:
                     factors *= self._log_at(log, symbol, end) ** power
             ratio = above * Quotient.of(below.denominator, below.numerator)
             value += ring.expression(ratio.numerator) / ring.expression(ratio.denominator) * factors
-        return value.xreplace(reduced.unknowns)
+        others = {u: x.xreplace({symbol: end}) for u, x in reduced.unknowns.items() if u not in logs}
+        return value.xreplace(others)
 
     def _log_at(self, log: sympy.Symbol, symbol: sympy.Symbol, end: Expression) -> Expression:
         argument = self._arguments[log]

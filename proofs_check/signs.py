@@ -25,6 +25,12 @@ class Signs:
         self._domain = domain
         self._known: dict[Expression, int] = {}
         self._polynomials: dict[Key, int] = {}
+        self._from_lower = [
+            self.ring.quotient(
+                r.symbol + (r.lower if isinstance(r.lower, sympy.Rational) and r.lower > 0 else 0)
+            ).numerator
+            for r in domain
+        ]
         for each in domain:
             # sympy simplifies by a symbol's assumptions, so the range must not leave them.
             assumed = each.symbol.is_nonnegative or each.symbol.is_negative or each.symbol.is_integer
@@ -48,7 +54,9 @@ class Signs:
 
     def _read(self, e: Expression) -> int:
         if is_rational(e):
-            return self._of_quotient(self.ring.quotient(e))
+            whole = self._of_quotient(self.ring.quotient(e))
+            if whole or not e.is_Add:
+                return whole
         if e.is_Add:
             parts = [self.bound(part) for part in e.args]
             return max(parts) if min(parts) >= NONNEGATIVE else UNKNOWN
@@ -133,19 +141,19 @@ class Signs:
         return self._polynomials[name]
 
     def _by_terms(self, f: fmpq_mpoly) -> int:
-        """No negative coefficient, and no odd power of a variable that may be negative."""
+        """With variables counted from their constant lower bounds: no negative coefficient, no odd power of a variable
+        that may be negative."""
         best = NONNEGATIVE
-        for powers, value in f.to_dict().items():
+        for powers, value in f.compose(*self._from_lower).to_dict().items():
             if value < 0:
                 return UNKNOWN
             here = POSITIVE
             for each, power in zip(self._domain, powers, strict=True):
-                if power == 0:
-                    continue
-                if power % 2 and not self.nonnegative(each.lower):
-                    return UNKNOWN
-                inside = not each.integer and self.nonnegative(each.lower)
-                if not inside and not self.positive(each.lower):
+                if power and not self.nonnegative(each.lower):
+                    here = NONNEGATIVE
+                    if power % 2:
+                        return UNKNOWN
+                elif power and each.integer:
                     here = NONNEGATIVE
             best = max(best, here)
         return best

@@ -224,18 +224,18 @@ T2 = Theorem(
 # ---- T3 --------------------------------------------------------------------------------------------------------
 
 _NUMBER = Range(n, S(2), oo, integer=True)
+_MASS = Range(mass, S.Zero, S.One, open_below=True)
+_ANY = (Range(p, S.Zero, S.One),)
+_OTHERS = TokenClass("other", Role.REJECTED, None, p, _ANY)
 _POOL = Rows(
-    parameters=(_NUMBER, Range(mass, S.Zero, S.One, open_below=True), Range(E, -oo, S.Zero)),
-    classes=(
-        TokenClass("pool", Role.REJECTED, n, p, (Range(p, S.Zero, S.One),)),
-        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),)),
-    ),
-    facts=(SumFact({"pool": p}, mass), SumFact({"pool": p * log(p)}, E)),
+    parameters=(_NUMBER, _MASS),
+    classes=(TokenClass("pool", Role.REJECTED, n, p, _ANY), _OTHERS),
+    facts=(SumFact({"pool": p}, mass),),
 )
-_LEVELLED = Rows(
-    parameters=(_NUMBER, Range(mass, S.Zero, S.One, open_below=True), Range(c, S.Zero, S.One, open_below=True)),
-    classes=_POOL.classes,
-    facts=(SumFact({"pool": p}, mass), SumFact({"pool": p - c})),
+_MOMENTS = Rows(
+    parameters=(_NUMBER, _MASS, Range(E, -oo, S.Zero)),
+    classes=(TokenClass("pool", Role.REJECTED, None, p, _ANY), _OTHERS),
+    facts=(SumFact({"pool": p}, mass), SumFact({"pool": p * log(p)}, E)),
 )
 _GAPS = Rows(
     parameters=(
@@ -245,52 +245,43 @@ _GAPS = Rows(
     ),
     classes=(
         TokenClass("pool", Role.REJECTED, n, top * (1 + r), (Range(r, -S.One, S.Zero),)),
-        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),)),
+        _OTHERS,
     ),
     facts=(SumFact({"pool": r}, n * a),),
 )
 _MEAN = {c: mass / n}
+_JOINING = (_NUMBER, Range(mass, S.Zero, S.One), Range(p, S.Zero, S.One))
 
 T3 = Theorem(
     name="T3",
     title="Closed form",
     statement=(
         "If the pool has n tokens, mass S and E = sum p ln p, then c = S/n and C = E - S ln(S/n). Growing the pool "
-        "from the largest accepted token and the smallest competitor, one token on the wrong side of the mean at a time, "
-        "ends at the only pool whose mean separates it from the rest."
+        "from the largest accepted token and the smallest competitor, one token on the wrong side of the mean at a "
+        "time, ends at the only pool whose mean separates it from the rest."
     ),
     hypotheses=("the pool is the set of tokens that the level of T1 moves",),
     derivation=(
         Step(
-            "A token above the mean that joins the pool raises the mean and stays above it.",
-            AtLeast((mass + p) / (n + 1), mass / n, (_NUMBER, Range(mass, S.Zero, S.One), Range(p, mass / n, S.One))),
+            "A token that joins the pool moves the mean towards itself.",
+            Equal((mass + p) / (n + 1) - mass / n, (p - mass / n) / (n + 1), _JOINING),
             "the mediant",
         ),
         Step(
-            "It stays above the new mean.",
-            AtLeast(p, (mass + p) / (n + 1), (_NUMBER, Range(mass, S.Zero, S.One), Range(p, mass / n, S.One))),
-            "the mediant",
-        ),
-        Step(
-            "A token below the mean that joins lowers it, so accepted tokens that were above stay above.",
-            AtLeast(mass / n, (mass + p) / (n + 1), (_NUMBER, Range(mass, S.Zero, S.One), Range(p, S.Zero, mass / n))),
-            "the mediant",
-        ),
-        Step(
-            "It stays below the new mean.",
-            AtLeast((mass + p) / (n + 1), p, (_NUMBER, Range(mass, S.Zero, S.One), Range(p, S.Zero, mass / n))),
+            "It stays on its side of the new mean: what was pooled on either side stays where it was.",
+            Equal(p - (mass + p) / (n + 1), n * (p - mass / n) / (n + 1), _JOINING),
             "the mediant",
         ),
     ),
     conclusions=(
         SumEqual(
-            _LEVELLED,
-            {"pool": c / n},
-            LEVEL.expression,
-            SumProof(facts=(1 / n, -1 / n)),
+            _POOL,
+            {"pool": LEVEL.expression - p},
+            S.Zero,
+            SumProof(facts=(-S.One,), constants={"pool": mass / n}),
         ),
         SumEqual(
-            _POOL,
+            _MOMENTS,
             {"pool": CERTIFICATE.expression.subs(_MEAN)},
             E - mass * log(mass / n),
             SumProof(facts=(-log(mass / n), S.One)),
@@ -299,7 +290,7 @@ T3 = Theorem(
             _POOL,
             {"pool": (CERTIFICATE.expression - CERTIFICATE.stable).subs(_MEAN)},
             S.Zero,
-            SumProof(facts=(S.One, S.Zero), constants={"pool": -mass / n}),
+            SumProof(facts=(S.One,), constants={"pool": -mass / n}),
         ),
         Equal(
             CERTIFICATE.expression.subs({p: top * (1 + r), c: top * (1 + a)}, simultaneous=True),
@@ -328,13 +319,12 @@ _CANDIDATES = Range(m, S.One, oo, integer=True)
 
 
 def _ceiling_rows(parameters: tuple[Range, ...], largest: sympy.Expr) -> Rows:
-    below = (Range(p, S.Zero, largest),)
     return Rows(
         (_CANDIDATES, *parameters),
         (
-            TokenClass("accepted", Role.ACCEPTED, None, p, below),
-            TokenClass("competitor", Role.COMPETITOR, m, p, below),
-            TokenClass("other", Role.REJECTED, None, p, below),
+            TokenClass("accepted", Role.ACCEPTED, None, p, (Range(p, S.Zero, largest),)),
+            TokenClass("competitor", Role.COMPETITOR, m, p, _ANY),
+            _OTHERS,
         ),
     )
 
@@ -361,7 +351,7 @@ T4 = Theorem(
     name="T4",
     title="Ceilings",
     statement="C <= ln(1 + m p_(1)) <= ln(m + 1) for m candidates under any rule; ln 2 for one candidate.",
-    hypotheses=("every token is at most p_(1)", "at least m tokens are rejected"),
+    hypotheses=("no accepted token exceeds p_(1)", "at least m tokens are rejected"),
     derivation=(),
     conclusions=(
         UpperBound(_ceiling_rows(_ANY_TOP, top), Value(CEILING.expression), _ceiling_draft(top, NOTHING)),

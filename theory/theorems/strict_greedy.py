@@ -1,5 +1,7 @@
 """T5 strict greedy for a single draft, and M1: its sharp bounds from the margin alone."""
 
+from dataclasses import replace
+
 import sympy
 from sympy import Rational, S, log, oo
 
@@ -29,6 +31,7 @@ from .evidence import NOTHING, weak_duality
 from .projection import solved_program
 from .symbols import V, b, g, p, s, top, x
 
+_OTHERS = TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),))
 _MARGIN = Range(g, S.Zero, S.One)
 _PHI_G = PHI.expression.subs(x, g)
 
@@ -40,7 +43,7 @@ _PAIR = Rows(
     classes=(
         TokenClass("first", Role.ACCEPTED, S.One, _first),
         TokenClass("second", Role.COMPETITOR, S.One, _second),
-        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, _second),)),
+        _OTHERS,
     ),
 )
 
@@ -92,7 +95,7 @@ T5 = Theorem(
     ),
     worked_points=(
         WorkedRow(("3/5", "2/5"), 1, 1, Rational(3, 5) * log(Rational(6, 5)) + Rational(2, 5) * log(Rational(4, 5))),
-        WorkedRow(("1/2", "1/4", "1/4"), 1, 1, log(Rational(4, 3)) / 2 + log(Rational(2, 3)) / 4),
+        WorkedRow(("1/2", "3/10", "1/5"), 1, 1, log(Rational(5, 4)) / 2 + Rational(3, 10) * log(Rational(3, 4))),
         WorkedRow(("1", "0"), 1, 1, log(2)),
         WorkedRow(("1/2", "1/2"), 1, 1, S.Zero, "a tie"),
     ),
@@ -104,11 +107,11 @@ T5 = Theorem(
 # ---- M1 --------------------------------------------------------------------------------------------------------
 
 _GIVEN_MARGIN = Rows(
-    parameters=(_MARGIN, Range(top, g, (1 + g) / 2)),
+    parameters=(_MARGIN, Range(top, g, S.One)),
     classes=(
         TokenClass("first", Role.ACCEPTED, S.One, top),
         TokenClass("second", Role.COMPETITOR, S.One, top - g),
-        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, top - g),)),
+        _OTHERS,
     ),
 )
 
@@ -120,15 +123,15 @@ def _by_second(parameters: tuple[Range, ...], others: sympy.Expr | None) -> Rows
         (
             TokenClass("first", Role.ACCEPTED, S.One, g + b),
             TokenClass("second", Role.COMPETITOR, S.One, b),
-            TokenClass("other", Role.REJECTED, others, p, (Range(p, S.Zero, b),)),
+            replace(_OTHERS, count=others),
         ),
     )
 
 
 _VOCABULARY = Range(V, S(2), oo, integer=True)
-_ANY_SECOND = Range(b, S.Zero, (1 - g) / 2)
+_ANY_SECOND = Range(b, S.Zero, S.One)
 _DUST = (1 - g) / V
-_second_from_vocabulary = Range(b, _DUST, (1 - g) / 2)
+_second_from_vocabulary = Range(b, _DUST, S.One)
 _mass_at_dust = g + 2 * _DUST
 _AT_DUST = STRICT_GREEDY.expression.subs(s, _mass_at_dust)
 # d/db of s phi(g/s), s = g + 2b, is the logarithm of 1 - (g/s)^2.
@@ -154,7 +157,7 @@ M1 = Theorem(
             AtLeast(
                 2 * log((g + 2 * b) / 2) - log(g + b) - log(b),
                 S.Zero,
-                (_MARGIN, Range(b, S.Zero, (1 - g) / 2, open_below=True)),
+                (_MARGIN, Range(b, S.Zero, S.One, open_below=True)),
                 _falls_in_b,
             ),
             "its derivative in b is ln(4 b (g+b) / (g+2b)^2), and 4 b (g+b) <= (g+2b)^2",

@@ -24,15 +24,16 @@ from .symbols import V, b, g, m, p, top, y
 _CANDIDATES = Range(m, S.One, oo, integer=True)
 _MARGIN = Range(g, S.Zero, S.One)
 _SEVERAL = m + 1
+_OTHERS = TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),))
 
 # ---- M7: the margin to the second token ------------------------------------------------------------------------
 
 _TO_SECOND = Rows(
-    parameters=(_CANDIDATES, _MARGIN, Range(top, g, S.One)),
+    parameters=(_CANDIDATES, _MARGIN, Range(top, S.Zero, S.One)),
     classes=(
         TokenClass("first", Role.ACCEPTED, S.One, top),
         TokenClass("competitor", Role.COMPETITOR, m, p, (Range(p, S.Zero, top - g),)),
-        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, top - g),)),
+        _OTHERS,
     ),
 )
 M7_VALUE = ((1 + m * g) * log(1 + m * g) + m * (1 - g) * log(1 - g)) / _SEVERAL
@@ -87,23 +88,23 @@ M6_VALUE = M6_MARGIN * log(y) - log(M6_Z / _SEVERAL)
 _RATIO = Range(y, S.One, oo)
 
 _TO_LAST = Rows(
-    parameters=(_CANDIDATES, _RATIO, Range(top, M6_MARGIN, S.One)),
+    parameters=(_CANDIDATES, _RATIO, Range(top, S.Zero, S.One)),
     classes=(
         TokenClass("first", Role.ACCEPTED, S.One, top),
-        TokenClass("competitor", Role.COMPETITOR, m - 1, p, (Range(p, S.Zero, top),)),
+        TokenClass("competitor", Role.COMPETITOR, m - 1, p, (Range(p, S.Zero, S.One),)),
         TokenClass("last", Role.COMPETITOR, S.One, p, (Range(p, S.Zero, top - M6_MARGIN),)),
-        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, top),)),
+        _OTHERS,
     ),
 )
 
 _share = g / _SEVERAL
 _BY_LAST = Rows(
-    parameters=(_CANDIDATES, _MARGIN, Range(b, S.Zero, (1 - g) / _SEVERAL)),
+    parameters=(_CANDIDATES, _MARGIN, Range(b, S.Zero, S.One)),
     classes=(
         TokenClass("first", Role.ACCEPTED, S.One, g + b),
-        TokenClass("competitor", Role.COMPETITOR, m - 1, p, (Range(p, b, g + b),)),
+        TokenClass("competitor", Role.COMPETITOR, m - 1, p, (Range(p, b, S.One),)),
         TokenClass("last", Role.COMPETITOR, S.One, b),
-        TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, b),)),
+        _OTHERS,
     ),
 )
 _VOCABULARY = Range(V, S(2), oo, integer=True)

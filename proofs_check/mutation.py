@@ -1,0 +1,208 @@
+"""How much of what a theorem says is checked: change one thing in it at a time and see whether the kernel notices.
+
+Only what gives a theorem its meaning is changed (sides, values, ranges, roles, numbers of tokens, facts, families,
+worked points), never evidence, which is not believed anyway. A survivor is either a true statement, such as one that
+lost a hypothesis it never needed, or a hole in the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import sympy
+
+from ..theory.errors import DraftcertError
+from ..theory.formula import Formula
+from ..theory.theorem import (
+    AtLeast,
+    Evident,
+    Family,
+    Formal,
+    Growth,
+    Optimum,
+    Range,
+    Role,
+    Rows,
+    Step,
+    Subdivision,
+    SumFact,
+    SumProof,
+    Theorem,
+    TokenClass,
+    Witness,
+    WorkedRow,
+)
+from .kernel import ProofError, decide, decide_formula, equal_inside, worked_point
+from .rational import Expression
+
+EVIDENCE = (Evident, Growth, Subdivision, SumProof, Witness)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: where, what, and whether the kernel refused the changed claim (`reason`: what it said)."""
+
+    theorem: str
+    place: str
+    change: str
+    caught: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """All mutants of some theorems."""
+
+    mutants: tuple[Mutant, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of the changes that were noticed."""
+        return sum(each.caught for each in self.mutants) / max(1, len(self.mutants))
+
+    @property
+    def survivors(self) -> tuple[Mutant, ...]:
+        """Changes that went through."""
+        return tuple(each for each in self.mutants if not each.caught)
+
+
+def changed_expressions(e: Expression) -> Iterator[tuple[str, Expression]]:
+    """Signs, constants, off by one, swapped arguments: each changed once, in every place."""
+    yield "sign of the whole", -e
+    for part in sorted(e.atoms(sympy.Add), key=sympy.default_sort_key):
+        for term in part.args:
+            yield f"sign of {term} in {part}", e.xreplace({part: part - 2 * term})
+    for number in sorted(e.atoms(sympy.Rational), key=sympy.default_sort_key):
+        if number not in (-1,):
+            yield f"{number} -> {number + 1}", e.xreplace({number: number + 1})
+    symbols = sorted(e.free_symbols, key=str)
+    for symbol in symbols:
+        if str(symbol) in ("m", "n", "N", "V"):
+            yield f"{symbol} -> {symbol} + 1", e.xreplace({symbol: symbol + 1})
+    for one, other in pairwise(symbols):
+        yield f"{one} and {other} swapped", e.xreplace({one: other, other: one})
+
+
+def changed(record: Any) -> Iterator[tuple[str, Any]]:
+    """The record with one thing in it changed, in every way."""
+    if isinstance(record, (*EVIDENCE, Formal)):
+        return
+    yield from _own_changes(record)
+    if isinstance(record, sympy.Expr):
+        yield from changed_expressions(record)
+    elif isinstance(record, tuple):
+        for i, item in enumerate(record):
+            for words, new in changed(item):
+                yield words, (*record[:i], new, *record[i + 1 :])
+    elif isinstance(record, Mapping):
+        for name, item in record.items():
+            for words, new in changed(item):
+                yield f"{name}: {words}", {**record, name: new}
+    elif is_dataclass(record) and not isinstance(record, (Range, Step, WorkedRow)):
+        for field in fields(record):
+            if field.name in _MEANING_ELSEWHERE.get(type(record), ()):
+                continue
+            for words, new in changed(getattr(record, field.name)):
+                yield f"{field.name}: {words}", replace(record, **{field.name: new})
+
+
+_MEANING_ELSEWHERE = {
+    Family: ("domain", "limit"),
+    TokenClass: ("name", "probability"),
+    Optimum: ("multipliers", "mass_multiplier", "domain"),
+}
+"""Fields that are names or evidence, or whose change is made in another way."""
+
+
+def _own_changes(record: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(record, Range):
+        # Wider ranges: a hypothesis dropped. (Narrower ones give weaker theorems, which are true.)
+        for side, all_of_it in (("lower", sympy.S.Zero), ("upper", sympy.S.One)):
+            bound = getattr(record, side)
+            if bound.free_symbols:
+                yield f"{side} bound of {record.symbol} dropped", replace(record, **{side: all_of_it})
+    elif isinstance(record, TokenClass):
+        if record.role is not Role.REJECTED:
+            other = Role.COMPETITOR if record.role is Role.ACCEPTED else Role.ACCEPTED
+            yield f"'{record.name}' as {other.value}", replace(record, role=other)
+    elif isinstance(record, Rows):
+        for i, fact in enumerate(record.facts):
+            yield (
+                f"fact {fact.total} dropped",
+                replace(record, facts=(*record.facts[:i], SumFact({}), *record.facts[i + 1 :])),
+            )
+    elif isinstance(record, AtLeast):
+        yield "direction", replace(record, left=record.right, right=record.left)
+    elif isinstance(record, Family):
+        if record.limit is not None:
+            yield "limit taken as attained", replace(record, limit=None)
+    elif isinstance(record, WorkedRow):
+        yield "accepted + 1", replace(record, accepted=record.accepted + 1)
+        yield "candidates + 1", replace(record, candidates=record.candidates + 1)
+        for words, value in changed_expressions(record.certificate):
+            yield words, replace(record, certificate=value)
+
+
+def mutants(theorem: Theorem) -> Iterator[Mutant]:
+    """Every change of one theorem with the kernel's answer.
+
+    Raises:
+        ProofError: the theorem does not hold as it is.
+    """
+    for place, claim in theorem.claims():
+        if not isinstance(claim, Formal):
+            decide(claim, f"{theorem.name}, {place}")
+        for words, new in changed(claim):
+            if not _same(claim, new):
+                yield _judged(theorem.name, place, words, partial(decide, new, place))
+    for i, point in enumerate(theorem.worked_points, 1):
+        for words, new in changed(point):
+            if not _same(point, new):
+                yield _judged(theorem.name, f"worked point {i}", words, partial(worked_point, new, words))
+
+
+def formula_mutants(formula: Formula, theorems: tuple[Theorem, ...]) -> Iterator[Mutant]:
+    """Every change of a formula's stable form."""
+    for words, new in changed_expressions(formula.stable):
+        if new != formula.stable and not _equal(new, formula.stable):
+            wrong = replace(formula, stable=new)
+            yield _judged(formula.name, "stable form", words, partial(decide_formula, wrong, theorems))
+
+
+def tally(theorems: Mapping[str, Theorem], formulas: Mapping[str, Formula]) -> Tally:
+    """All mutants of these theorems and formulas."""
+    found = [mutant for theorem in theorems.values() for mutant in mutants(theorem)]
+    every = tuple(theorems.values())
+    return Tally((*found, *(m for formula in formulas.values() for m in formula_mutants(formula, every))))
+
+
+def _judged(name: str, place: str, words: str, decided: Any) -> Mutant:
+    try:
+        decided()
+    except ProofError as error:
+        return Mutant(name, place, words, True, error.reason)
+    except DraftcertError as error:
+        return Mutant(name, place, words, True, str(error))
+    return Mutant(name, place, words, False)
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether only the writing changed: every expression that differs is equal to the old one."""
+    if isinstance(old, sympy.Expr) and isinstance(new, sympy.Expr):
+        return old == new or _equal(old, new)
+    if isinstance(old, tuple):
+        return len(old) == len(new) and all(_same(a, b) for a, b in zip(old, new, strict=True))
+    if isinstance(old, Mapping):
+        return old.keys() == new.keys() and all(_same(old[name], new[name]) for name in old)
+    if is_dataclass(old):
+        return type(old) is type(new) and all(_same(getattr(old, f.name), getattr(new, f.name)) for f in fields(old))
+    return old == new
+
+
+def _equal(one: Expression, other: Expression) -> bool:
+    symbols = sorted(one.free_symbols | other.free_symbols, key=str)
+    return equal_inside(one - other, tuple(Range(symbol, sympy.S.Zero, sympy.S.One) for symbol in symbols))

@@ -1,0 +1,65 @@
+"""The whole check and its ledger."""
+
+import json
+
+import pytest
+
+from draftcert.proofs_check import check, is_proved, ledger
+from draftcert.theory import FORMULAS, DraftcertError
+from draftcert.theory.theorems import THEOREMS
+
+
+@pytest.fixture(scope="module")
+def report():
+    return check()
+
+
+def test_everything_holds_and_the_ledger_is_reproduced(report):
+    failures = [o.failure for t in report.theorems for o in t.outcomes if o.failure]
+    failures += [f.failure for f in report.formulas if f.failure]
+    assert failures == []
+    assert report.ledger == ()
+    assert report.ok
+    assert ledger.PATH.read_text() == ledger.text(report.proved)
+
+
+def test_every_theorem_and_formula_is_in_the_report(report):
+    assert [t.name for t in report.theorems] == list(THEOREMS)
+    assert {f.name for f in report.formulas} == set(FORMULAS)
+    assert all(is_proved(formula) for formula in FORMULAS.values())
+
+
+def test_coq_is_reported_as_not_checked(report):
+    assert set(report.unchecked) == {name for theorem in THEOREMS.values() for name in theorem.formal}
+    assert all(o.ok is None for t in report.theorems for o in t.outcomes if o.place.startswith("formal"))
+
+
+def test_the_report_is_plain_data(report):
+    data = json.loads(json.dumps(report.as_json()))
+    assert data["ok"] is True
+    assert data["theorems"][0]["outcomes"][0]["method"] == "symbolic"
+
+
+def test_only():
+    seen = []
+    report = check(only=["ceiling"], progress=seen.append)
+    assert [t.name for t in report.theorems] == ["T4"]
+    assert [f.name for f in report.formulas] == ["ceiling"]
+    assert report.ledger is None
+    assert seen == list(report.theorems)
+    with pytest.raises(DraftcertError, match="'T99' is neither"):
+        check(only="T99")
+
+
+def test_a_false_theorem_fails_with_its_step_and_a_counterexample():
+    from dataclasses import replace
+
+    theorem = THEOREMS["T2"]
+    (claim,) = theorem.conclusions
+    wrong = replace(theorem, conclusions=(replace(claim, left=claim.right, right=claim.left),))
+    report = check(only="T2", theorems={"T2": wrong})
+    assert not report.ok
+    (failed,) = [o for o in report.theorems[0].outcomes if o.ok is False]
+    assert failed.place == "conclusion 1"
+    assert failed.counterexample is not None
+    assert set(failed.counterexample) == {"p_i", "p_j", "q_i", "q_j"}
