@@ -56,7 +56,8 @@ typedef struct {
   int32_t* status;
 } draftcert_row_stats_out;
 
-// Statistics of the first `vocab` logits of each row, 1 <= k <= vocab < 2^32. `draft` may be null, as must then be the KL's.
+// Statistics of the first `vocab` logits of each row, 1 <= k <= vocab < 2^32. Without `draft` (null) there is no KL,
+// and its arrays must be null.
 int draftcert_row_stats(const draftcert_logits* target, const draftcert_logits* draft, int64_t rows, int64_t vocab,
                         int64_t k, int threads, const draftcert_row_stats_out* out);
 
