@@ -88,37 +88,43 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         "number": number,
         "worked": worked,
     }
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=lambda name: bool(name and name.endswith(".html.j2")),
-    )
-    environment.filters |= {
-        "mathml": lambda e: _markup(mathml(e)),
-        "inline": lambda e: _markup(mathml(e, display=False)),
-        "prose": lambda text: _markup(prose_html(text)),
-        "latex": latex,
-        "tex": escape_latex,
-        "texprose": prose_latex,
-        "words": rule_words,
-    }
     for step, name in (("HTML", "theory.html"), ("LaTeX", "theory.tex")):
         begin(step)
         path = folder / name
-        path.write_text(environment.get_template(f"{name}.j2").render(content), encoding="utf-8")
+        path.write_text(_environment(jinja2, step).get_template(f"{name}.j2").render(content), encoding="utf-8")
         written.insert(0 if step == "HTML" else 1, path)
     if progress:
         progress("done", len(steps), len(steps))
     return written
 
 
-def _markup(text: str) -> Any:
+def _environment(jinja2: Any, kind: str) -> Any:
+    """Templates of one format; LaTeX has braces of its own, so its marks are angled."""
     from markupsafe import Markup
 
-    return Markup(text)  # noqa: S704 - made by our own printers, which escape what they are given
+    marks = {} if kind == "HTML" else {"block": "<%", "variable": "<<", "comment": "<#"}
+    ends = {"block": "%>", "variable": ">>", "comment": "#>"}
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=kind == "HTML",
+        **{f"{mark}_start_string": text for mark, text in marks.items()},
+        **{f"{mark}_end_string": ends[mark] for mark in marks},
+    )
+    # The printers escape what they are given, so their output is markup.
+    environment.filters |= {
+        "mathml": lambda expression: Markup(mathml(expression)),
+        "inline": lambda expression: Markup(mathml(expression, display=False)),
+        "prose": lambda text: Markup(prose_html(text)),
+        "latex": latex,
+        "tex": escape_latex,
+        "texprose": prose_latex,
+        "words": rule_words,
+    }
+    return environment
 
 
 def _speaks_of(only: str | None, text: str, name: str | None = None) -> bool:
@@ -148,7 +154,11 @@ def rule_words(family: RuleFamily) -> tuple[str, str, str]:
     code = [block for block in rest.split("\n\n") if block.startswith("    ")]
     remarks = [block for block in rest.split("\n\n") if not block.startswith("    ")]
     clean = [" ".join(block.split()).replace("`", "") for block in remarks]
-    return " ".join(first.split()), "\n".join(line.strip() for block in code for line in block.splitlines()), " ".join(clean)
+    return (
+        " ".join(first.split()),
+        "\n".join(line.strip() for block in code for line in block.splitlines()),
+        " ".join(clean),
+    )
 
 
 def _order_rows(order: Diagram) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -169,7 +179,7 @@ def rules_table() -> str:
     lines = [
         "# Acceptance rules",
         "",
-        "Generated from the records in `theory/rules/` and `theory/presets.py` (`draftcert derive` writes the full theory).",
+        "Generated from the records in `theory/rules/` and `theory/presets.py`; `draftcert derive` writes all the theory.",
         "",
         "| rule | a token is accepted iff | parameters | deployed as | source |",
         "|---|---|---|---|---|",

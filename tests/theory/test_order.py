@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftcert.theory import RULES, DraftcertError, parse_rule
-from draftcert.theory.order import CONDITIONS, DIAGRAM_RULES, concentrated, diagram, implication
+from draftcert.theory.order import CONDITIONS, DIAGRAM_RULES, Target, concentrated, diagram, implication
 from draftcert.theory.rule import exact_certificate
 
 NAMES = list(RULES)
@@ -135,7 +135,6 @@ def test_equal_rules_are_both_drawn():
 
 
 def test_counterexample_text():
-    verdict = implication("typical(0.09, 0.3)", "additive(0.5)")
-    assert "2^" in str(verdict.counterexample)
-    assert verdict.reason.startswith("refuted by")
+    dust = Target((sympy.Rational(3, 4), sympy.Rational(1, 4 * 2**40)), (1, 2**40), sympy.Integer(2))
+    assert str(dust) == "(3/4, 1/4/2^40 (2^40 times))"
     assert implication(parse_rule("additive(0.1)"), "strict_greedy").reason == "refuted by (1/2 (2 times))"
