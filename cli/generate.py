@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..audit.prompts import Prompt
+    from ..runtime.decoder import Generation
+    from ..runtime.drafters import Drafter
+    from ..runtime.models import LoadedModel
+    from ..runtime.trace import Step
 
 
 class TextStream:
@@ -21,7 +32,7 @@ class TextStream:
         self._tokens: list[int] = []
         self._shown = 0
 
-    def add(self, tokens: tuple[int, ...]) -> None:
+    def add(self, tokens: Iterable[int]) -> None:
         """Show what these tokens complete."""
         self._tokens.extend(tokens)
         text = self._decode(self._tokens)
@@ -44,7 +55,10 @@ def generate(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts of the file.")] = None,
     model: Annotated[str, typer.Option(help="Hugging Face id, local folder, GGUF file or smollm2.")] = "smollm2",
-    drafter: Annotated[str, typer.Option(help="Drafter, or several joined by +; see the list below.")] = "recycling",
+    drafter: Annotated[
+        str,
+        typer.Option(help="recycling, lookup, assistant:ID, layers:0-9,20-29 (the target's own), joined by + or none."),
+    ] = "recycling+lookup",
     rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens to generate at most.")] = 128,
     max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree, its root included.")] = 16,
@@ -53,56 +67,142 @@ def generate(
     compare: Annotated[
         bool, typer.Option(help="Also run transformers' greedy generate; exit 1 if strict greedy output differs.")
     ] = False,
-    show: Annotated[bool, typer.Option(help="Draw every draft tree with what was accepted.")] = False,
-    trace: Annotated[Path | None, typer.Option(help="Write every step as JSON, for `draftcert explain`.")] = None,
+    show: Annotated[bool, typer.Option(help="Draw every draft tree with what was accepted, and why.")] = False,
+    trace: Annotated[Path | None, typer.Option(help="Write every step as a line of JSON.")] = None,
     as_json: Json = False,
 ) -> None:
     """Decode prompts with draft trees; strict greedy output is the target's own greedy output."""
     from ..audit.prompts import Prompt, load_prompts
     from ..runtime import GreedyTreeDecoder
-    from ..runtime.drafters import make_drafter
     from ..runtime.models import load_model
-    from ..runtime.trace import draw_tree, write_trace
+    from ..runtime.trace import TraceWriter, draw_tree
     from ..theory import parse_rule
 
-    if (prompt is None) == (prompts is None):
+    if bool(prompt) == bool(prompts):
         raise DraftcertError("give prompts either as --prompt or as --prompts FILE")
-    asked = load_prompts(prompts)[:limit] if prompts else [Prompt.of_text(text) for text in prompt or []]
     acceptance = parse_rule(rule)
+    asked = (
+        load_prompts(prompts)[:limit]
+        if prompts
+        else [
+            Prompt(str(number), "", text, ({"role": "user", "content": text},))
+            for number, text in enumerate(prompt or (), 1)
+        ]
+    )
     with err.status("loading the model"):
         target = load_model(model, dtype, device)
     decoder = GreedyTreeDecoder(target, make_drafter(drafter, target), acceptance, max_nodes)
     records: list[dict[str, Any]] = []
-    for item in asked:
-        ids = target.encode(item.messages or item.text)
-        if not as_json:
-            out.print(f"> {item.text}", style="bold")
-        stream = TextStream(target.decode, (lambda _: None) if as_json or show else out.file.write)
+    with ExitStack() as stack:
+        write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
+        for item in asked:
+            if not as_json:
+                out.print(f"\n> {item.text}", style="bold")
+            stream = TextStream(target.decode, (lambda _: None) if as_json or show else out.file.write)
 
-        def on_step(step: Any, stream: TextStream = stream) -> None:
-            stream.add(step.tokens)
-            if show and not as_json:
-                out.print(draw_tree(step, target.tokenizer))
-            out.file.flush()
+            def on_step(step: Step, stream: TextStream = stream) -> None:
+                stream.add(step.tokens)
+                out.file.flush()
+                if write_trace:
+                    write_trace(step)
+                if show and not as_json:
+                    out.print(draw_tree(step, target.decode))
 
-        result = decoder.generate(ids, max_new_tokens, on_step=on_step)
-        stream.end()
-        record = {"id": item.id, "prompt": item.text, "text": target.decode(result.tokens[0])} | result.summary()
-        if compare:
-            record |= compare_with_greedy(target, ids, result, max_new_tokens)
-        records.append(record)
-        if trace:
-            write_trace(trace, target, item.id, ids, result, append=len(records) > 1)
-        if not as_json:
-            out.print(_line(record), style="dim")
-        if result.finish_reasons[0] == "interrupted":
-            break
+            ids = input_ids(item, target)
+            result = decoder.generate(ids, max_new_tokens, on_step=on_step)
+            stream.end()
+            record = {"id": item.id, "prompt": item.text} | describe(target, result)
+            if compare:
+                record |= compare_with_greedy(target, ids, result, max_new_tokens)
+            records.append(record)
+            if not as_json:
+                out.print(_line(record), style="dim")
+            if result.finish_reasons == ["interrupted"]:
+                break
     if as_json:
         print_json({"model": target.name, "rule": str(acceptance), "drafter": drafter, "prompts": records})
-    finish(all(record.get("identical", True) for record in records) or acceptance != parse_rule("strict_greedy"))
+    lossless = acceptance == parse_rule("strict_greedy")
+    finish(not lossless or all(record.get("identical", True) for record in records))
 
 
-def compare_with_greedy(target: Any, ids: Any, result: Any, max_new_tokens: int) -> dict[str, Any]:
+def input_ids(prompt: Prompt, target: LoadedModel) -> torch.Tensor:
+    """A prompt's tokens `[1, length]` on the model's device."""
+    import torch
+
+    return torch.tensor([prompt.token_ids(target.tokenizer)], device=target.model.device)
+
+
+def make_drafter(text: str, target: LoadedModel) -> Drafter:
+    """The drafter a text names: `recycling`, `lookup`, `assistant:ID`, `layers:RANGES`, joined by `+`; or `none`.
+
+    Raises:
+        DraftcertError: no drafter of that name, or a model or layers that do not exist.
+    """
+    from ..runtime.drafters import Assistant, PromptLookup, SuccessorDrafter, TokenRecycling, Union, skip_layers
+    from ..runtime.models import load_model
+
+    def member(name: str) -> SuccessorDrafter:
+        kind, _, argument = name.strip().partition(":")
+        vocabulary = target.model.get_output_embeddings().weight.shape[0]
+        match kind:
+            case "recycling" if not argument:
+                return TokenRecycling()
+            case "lookup" if not argument:
+                return PromptLookup()
+            case "assistant" if argument:
+                return Assistant(load_model(argument, target.model.dtype, target.model.device), vocabulary)
+            case "layers" if argument:
+                return Assistant(skip_layers(target, _ranges(argument)), vocabulary)
+        raise DraftcertError(
+            f"no drafter is called '{name}': recycling, lookup, assistant:ID, layers:0-9,20-29 or none"
+        )
+
+    if text == "none":
+        return Union()
+    members = [member(name) for name in text.split("+")]
+    return members[0] if len(members) == 1 else Union(*members)
+
+
+def _ranges(text: str) -> list[int]:
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        try:
+            numbers += range(int(first), int(last or first) + 1)
+        except ValueError as error:
+            raise DraftcertError(f"'{part}' is no range of layers: write 0-9,20-29") from error
+    return numbers
+
+
+def describe(target: LoadedModel, result: Generation) -> dict[str, Any]:
+    """What a generation gave, as plain data."""
+    stats = result.stats
+    certificates = sorted(certificates_met(result.steps))
+    return {
+        "text": target.decode(result.tokens[0]),
+        "tokens": result.tokens[0],
+        "finish_reason": result.finish_reasons[0],
+        "new_tokens": stats.new_tokens,
+        "target_passes": stats.target_passes,
+        "tokens_per_pass": stats.tokens_per_pass,
+        "tokens_per_second": stats.tokens_per_second,
+        "acceptance_rate": stats.acceptance_rate,
+        "certificate_percentiles": {
+            f"p{share}": certificates[(len(certificates) - 1) * share // 100] for share in (5, 25, 50, 75, 95)
+        },
+    }
+
+
+def certificates_met(steps: Iterable[Step]) -> list[float]:
+    """Strict greedy's certificate at every committed token, in nats."""
+    from ..runtime.trace import strict_certificates
+
+    return [c for step in steps for c in strict_certificates(step.rows)[list(step.path[: len(step.tokens)])].tolist()]
+
+
+def compare_with_greedy(
+    target: LoadedModel, ids: torch.Tensor, result: Generation, max_new_tokens: int
+) -> dict[str, Any]:
     """Tokens and speed of transformers' own greedy `generate` on the same prompt."""
     import torch
 
@@ -120,6 +220,24 @@ def compare_with_greedy(target: Any, ids: Any, result: Any, max_new_tokens: int)
     }
 
 
+def comparison_table(title: str, records: Iterable[dict[str, Any]]) -> Table:
+    """Draft trees against transformers' greedy `generate`, a row a prompt."""
+    table = Table(title=title)
+    for name in ("prompt", "tokens", "tokens/pass", "tokens/s", "greedy tokens/s", "speed-up", "identical"):
+        table.add_column(name, justify="left" if name == "prompt" else "right")
+    for record in records:
+        table.add_row(
+            record["id"],
+            str(record["new_tokens"]),
+            f"{record['tokens_per_pass']:.2f}",
+            f"{record['tokens_per_second']:.1f}",
+            f"{record['greedy_tokens_per_second']:.1f}",
+            f"{record['speedup']:.2f}",
+            "yes" if record["identical"] else "NO",
+        )
+    return table
+
+
 def _line(record: dict[str, Any]) -> str:
     parts = [
         f"{record['new_tokens']} tokens",
@@ -128,5 +246,5 @@ def _line(record: dict[str, Any]) -> str:
     ]
     if "speedup" in record:
         parts.append(f"{record['speedup']:.2f} x transformers greedy ({record['greedy_tokens_per_second']:.1f})")
-        parts.append("identical" if record["identical"] else "DIFFERENT from greedy: see `draftcert explain`")
+        parts.append("identical" if record["identical"] else "DIFFERENT from greedy")
     return ", ".join(parts)

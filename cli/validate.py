@@ -1,42 +1,75 @@
 """`draftcert validate`: do independent solvers agree with the formulas, and to how many digits?"""
 
-from dataclasses import asdict
-from typing import Annotated
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from .console import Json, finish, out, print_json, progress
 
+if TYPE_CHECKING:
+    from ..numerics import Report
+
 
 def validate(
     profile: Annotated[str, typer.Option(help="quick (seconds), full (tens of thousands of cases) or soak.")] = "quick",
     seed: Annotated[int, typer.Option(help="The same seed gives the same report in any layout.")] = 0,
+    hours: Annotated[float | None, typer.Option(min=0, help="How long soak goes on.")] = None,
+    rules: Annotated[list[str] | None, typer.Option("--rule", help="Rule to validate (repeat); else all.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Keep results here and write the report; a killed run goes on.")
+    ] = None,
     processes: Annotated[int | None, typer.Option(min=1, help="Local processes; all cores if not given.")] = None,
+    ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to spread the cases over.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Validate the certificates against exact convex programs on families of targets."""
+    """Validate the certificates against exact convex programs, certified to 50 digits, and attack them."""
     from ..numerics import validate as run
+    from ..numerics.validate import RULES
 
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
     with progress() as bar:
-        task = bar.add_task("cases")
+        task = bar.add_task("cases", total=None)
         report = run(
             profile,
             seed,
+            rules=tuple(rules or RULES),
+            hours=hours,
             processes=processes,
+            ray=ray,
+            results=folder / f"{profile}-{seed}.jsonl" if folder else None,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if as_json:
-        rows = [asdict(row) for row in report.table]
-        print_json({"profile": profile, "seed": seed, "ok": report.ok, "families": rows, "failures": report.failures})
+        print_json(report.to_dict())
     else:
-        table = Table(title=f"agreement with the convex program, {len(report.outcomes)} cases, seed {seed}")
-        for name in ("family", "cases", "worst digits", "median digits", "failures"):
-            table.add_column(name, justify="left" if name == "family" else "right")
-        for row in report.table:
-            digits = (f"{row.worst_digits:.1f}", f"{row.median_digits:.1f}")
-            table.add_row(row.family, str(row.cases), *digits, str(row.failures))
-        out.print(table)
+        out.print(families_table(report))
+        for row in report.mutations:
+            caught = row.mutants - len(row.missed)
+            out.print(f"{row.formula}: {caught} of {row.mutants} false formulas noticed", style="dim")
+            for missed in row.missed:
+                out.print(f"  not noticed: {missed}", style="red")
         for failure in report.failures:
             out.print(failure, style="red")
+    if folder:
+        _, page = report.write(folder)
+        if not as_json:
+            out.print(f"report: {page}")
     finish(report.ok)
+
+
+def families_table(report: Report) -> Table:
+    """Certified digits of agreement per family of targets."""
+    title = f"formulas against exact convex programs, {len(report.outcomes)} cases, seed {report.seed}"
+    table = Table(title=title)
+    for name in ("family", "cases", "certified digits (worst)", "(median)", "solver's own digits (worst)", "failures"):
+        table.add_column(name, justify="left" if name == "family" else "right")
+    for row in report.table:
+        solver = "" if row.worst_solver_digits is None else f"{row.worst_solver_digits:.1f}"
+        digits = (f"{row.worst_digits:.1f}", f"{row.median_digits:.1f}", solver)
+        table.add_row(row.family, str(row.cases), *digits, str(row.failures))
+    return table
