@@ -92,9 +92,9 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
             "better follows from the mean alone, and it says nothing about other prompts.",
             [guarantee_curve(audit, "rules"), guarantee_curve(audit, "widths"), sweep(audit)],
         ),
-        Section("recommendation", "Recommendation", *_recommendation(audit, wanted)),
+        Section("settings", "Recommended settings", *_recommendation(audit, wanted)),
         Section(
-            "tightest",
+            "undecided",
             "Tightest positions",
             "Where the target itself is nearly undecided, hardly any drafter can be certified.",
             [tightest(audit)],

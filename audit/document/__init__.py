@@ -102,17 +102,20 @@ def _environment(jinja2: Any, kind: str) -> Any:
     """Templates of one format; LaTeX has braces of its own, so its marks are angled."""
     from markupsafe import Markup
 
-    marks = {} if kind == "HTML" else {"block": "<%", "variable": "<<", "comment": "<#"}
-    ends = {"block": "%>", "variable": ">>", "comment": "#>"}
+    block, variable, comment = ("{%", "{{", "{#") if kind == "HTML" else ("<%", "<<", "<#")
     environment = jinja2.Environment(
+        block_start_string=block,
+        block_end_string="%}" if kind == "HTML" else "%>",
+        variable_start_string=variable,
+        variable_end_string="}}" if kind == "HTML" else ">>",
+        comment_start_string=comment,
+        comment_end_string="#}" if kind == "HTML" else "#>",
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=kind == "HTML",
-        **{f"{mark}_start_string": text for mark, text in marks.items()},
-        **{f"{mark}_end_string": ends[mark] for mark in marks},
     )
     # The printers escape what they are given, so their output is markup.
     environment.filters |= {
@@ -179,7 +182,7 @@ def rules_table() -> str:
     lines = [
         "# Acceptance rules",
         "",
-        "Generated from the records in `theory/rules/` and `theory/presets.py`; `draftcert derive` writes all the theory.",
+        "Generated from the records in `theory/rules/` and `theory/presets.py`; `draftcert derive` writes the theory.",
         "",
         "| rule | a token is accepted iff | parameters | deployed as | source |",
         "|---|---|---|---|---|",

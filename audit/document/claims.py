@@ -22,6 +22,7 @@ from ...theory.theorem import (
     SumEqual,
     UpperBound,
 )
+from .printing import SumOver
 
 C = Symbol("C")
 
@@ -46,13 +47,17 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Told:
-    """A claim told: the formulas, where they hold, the rows they speak of and the rows that attain them."""
+    """A claim told: the formulas, where they hold, the rows they speak of and the rows that attain them.
+
+    A `folded` one is a case among many, shown when asked for.
+    """
 
     lines: tuple[Line, ...]
     where: tuple[Line, ...] = ()
     rows: tuple[Tokens, ...] = ()
     family: tuple[Tokens, ...] = ()
     family_note: str = ""
+    folded: bool = False
 
 
 def relation(kind: type, *sides: sympy.Basic) -> sympy.Basic:
@@ -91,10 +96,8 @@ def _family(family: Family, rows: Rows) -> tuple[tuple[Tokens, ...], str]:
     return tokens, "attained" if family.limit is None else f"approached in the limit of {family.limit}"
 
 
-def _sum(terms: Mapping[str, sympy.Expr]) -> sympy.Basic:
-    return sympy.Add(
-        *(sympy.Symbol(f"\N{N-ARY SUMMATION}_{name}") * term for name, term in terms.items()), evaluate=False
-    )
+def _sum(terms: Mapping[str, sympy.Expr]) -> sympy.Expr:
+    return sympy.Add(*(SumOver(Symbol(name), term) for name, term in terms.items() if term != 0))  # type: ignore[arg-type]
 
 
 def tell(claim: Claim) -> Told:
@@ -114,7 +117,7 @@ def tell(claim: Claim) -> Told:
     if isinstance(claim, Optimum):
         draft = relation(sympy.Eq, Symbol("q"), sympy.Tuple(*claim.draft))
         value = relation(sympy.Eq, C, claim.value)
-        return Told((Line("minimiser", draft), Line("value", value)), domain_lines(claim.domain))
+        return Told((Line("minimiser", draft), Line("value", value)), domain_lines(claim.domain), folded=True)
     rows, where = _row_tokens(claim.rows), domain_lines(claim.rows.parameters)
     if isinstance(claim, SumEqual):
         return Told((Line(formula=relation(sympy.Eq, _sum(claim.left), claim.right)),), where, rows)

@@ -27,39 +27,50 @@ _WORDS = re.compile(
 )
 
 
+class SumOver(sympy.Function):
+    """`SumOver(class, term)`: the term summed over a class of tokens, for printing only."""
+
+    nargs = 2
+
+
 class _MathML(MathMLPresentationPrinter):
     """Presentation MathML, which browsers render without a script."""
 
+    def _node(self, tag: str, *children: Any) -> Any:
+        node = self.dom.createElement(tag)
+        for child in children:
+            node.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
+        return node
+
     def _call(self, name: str, argument: sympy.Basic) -> Any:
-        row = self.dom.createElement("mrow")
-        identifier = self.dom.createElement("mi")
-        identifier.appendChild(self.dom.createTextNode(name))
-        row.appendChild(identifier)
-        for text, node in (("(", None), ("", self._print(argument)), (")", None)):
-            if node is None:
-                node = self.dom.createElement("mo")
-                node.appendChild(self.dom.createTextNode(text))
-            row.appendChild(node)
-        return row
+        inner: Any = self._print(argument)
+        return self._node("mrow", self._node("mi", name), self._node("mo", "("), inner, self._node("mo", ")"))
 
     def _print_Bennett(self, e: sympy.Expr) -> Any:
         return self._call("h", e.args[0])
 
     def _print_Entropy(self, e: sympy.Expr) -> Any:
-        identifier = self.dom.createElement("mi")
-        identifier.appendChild(self.dom.createTextNode("H"))
-        if e.args[0] == 0:
-            return identifier
-        sub = self.dom.createElement("msub")
-        sub.appendChild(identifier)
-        sub.appendChild(self._print(e.args[0]))
-        return sub
+        identifier = self._node("mi", "H")
+        inner: Any = self._print(e.args[0])
+        return identifier if e.args[0] == 0 else self._node("msub", identifier, inner)
 
     def _print_log1p(self, e: sympy.Expr) -> Any:
         return self._call("log1p", e.args[0])
 
     def _print_expm1(self, e: sympy.Expr) -> Any:
         return self._call("expm1", e.args[0])
+
+    def _print_SumOver(self, e: sympy.Expr) -> Any:
+        term: Any = self._print(e.args[1])
+        sigma = self._node("munder", self._node("mo", "∑"), self._node("mtext", str(e.args[0])))
+        inner = self._node("mrow", self._node("mo", "("), term, self._node("mo", ")"))
+        return self._node("mrow", sigma, inner if e.args[1].is_Add else term)
+
+
+class _LaTeX(LatexPrinter):
+    def _print_SumOver(self, e: sympy.Expr) -> str:
+        term = str(self._print(e.args[1]))
+        return rf"\sum_{{\text{{{e.args[0]}}}}} " + (rf"\left({term}\right)" if e.args[1].is_Add else term)
 
 
 _RATIO = sympy.Symbol("z_(2)") / sympy.Symbol("z_(1)")
@@ -72,13 +83,13 @@ def _readable(expression: sympy.Basic) -> sympy.Basic:
 def mathml(expression: sympy.Basic, display: bool = True) -> str:
     """A formula as a `<math>` element."""
     printer = _MathML({"ln_notation": True, "fold_short_frac": False, "mul_symbol": None})
-    body = printer._print(_readable(expression)).toxml()
-    return f'<math display="{"block" if display else "inline"}">{body}</math>'
+    body: Any = printer._print(_readable(expression))
+    return f'<math display="{"block" if display else "inline"}">{body.toxml()}</math>'
 
 
 def latex(expression: sympy.Basic) -> str:
     """A formula in LaTeX, without delimiters."""
-    return LatexPrinter({"ln_notation": True}).doprint(_readable(expression))
+    return _LaTeX({"ln_notation": True}).doprint(_readable(expression))
 
 
 def prose_html(text: str) -> str:

@@ -8,6 +8,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from draftcert.audit import Prompt
+from draftcert.audit.run import Configuration, run_audit
 
 CHARACTERS = ["</s>", *string.ascii_lowercase, *" .,?'\n"]
 PROMPTS = ["where do magpies nest?", "a b c d", "tell me a tale.", "list three rivers", "why"]
@@ -42,3 +43,11 @@ def tiny_model(tmp_path_factory):
 def prompts():
     """Five prompts of two categories."""
     return [Prompt(str(i), "question" if text.endswith("?") else "other", text) for i, text in enumerate(PROMPTS)]
+
+
+@pytest.fixture(scope="session")
+def audited(tiny_model, prompts, tmp_path_factory):
+    """Folder of a finished audit of the tiny model and itself with a layer left out."""
+    folder = tmp_path_factory.mktemp("audited")
+    run_audit(folder, Configuration(str(tiny_model), "self:skip=2", 24), prompts)
+    return folder
