@@ -1,7 +1,24 @@
 """Does a solver agree? Certified evaluation, exact convex programs, and the only place that mints `Agreed`."""
 
+from .acceptance import guaranteed_acceptance, mean_kl_for
 from .agreement import Agreed, agree
 from .certificate import Certificate, certificate
-from .validate import Report, validate
+from .margins import MarginBound, margin_bounds
+from .report import Report
+from .top_logprobs import CertificateInterval, certificate_from_top_logprobs
+from .validate import validate
 
-__all__ = ["Agreed", "Certificate", "Report", "agree", "certificate", "validate"]
+__all__ = [
+    "Agreed",
+    "Certificate",
+    "CertificateInterval",
+    "MarginBound",
+    "Report",
+    "agree",
+    "certificate",
+    "certificate_from_top_logprobs",
+    "guaranteed_acceptance",
+    "margin_bounds",
+    "mean_kl_for",
+    "validate",
+]

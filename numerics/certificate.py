@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 from typing import Any
 
-import mpmath
 from flint import arb, fmpq
 
 from ..theory import FORMULAS, DraftcertError, Rule, parse_rule
 from ..theory.pool import select_pool
-from .balls import Mpf, bit_size, bounds, formula_function, precision, sum_balls, to_fraction, to_mpf
+from .balls import bit_size, formula_function, precision, sum_balls, to_fraction
 from .decide import accepted_count
+from .enclosure import Enclosure, is_certain
 from .row import ExactRow, read_number, read_row
 
 MAX_DIGITS = 100_000
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Enclosure):
     """`C(p) = inf KL(target || draft)` over the drafts that a rule can reject, as a proven enclosure.
 
-    The certificate lies between `lower` and `upper`; `digits` digits are certain and `str` prints them, correctly
-    rounded. It is infinite when fewer than `candidates` tokens are rejected: then every draft is accepted.
+    It is infinite when fewer than `candidates` tokens are rejected: then every draft is accepted.
     """
 
     rule: Rule
     candidates: int
-    digits: int
-    ball: arb = field(repr=False)
-    """The enclosure as a python-flint ball."""
     level: Fraction | None
     """The level c that the worst draft gives all moved tokens; None when the certificate is infinite."""
     accepted: tuple[int, ...] = field(repr=False)
@@ -41,26 +39,6 @@ class Certificate:
     pool: tuple[int, ...] = field(repr=False)
     """The tokens the worst draft moves to the level, accepted ones first; none where the target itself is rejected."""
     row: ExactRow = field(repr=False)
-
-    @property
-    def value(self) -> Mpf:
-        """The certificate in nats: midpoint of the enclosure."""
-        return to_mpf(self.ball)
-
-    @property
-    def radius(self) -> Mpf:
-        """Half the width of the enclosure; 0 where the value is exact (0 or infinity)."""
-        return to_mpf(self.ball.rad()) if self.ball.is_finite() else mpmath.mpf(0)
-
-    @property
-    def lower(self) -> Mpf:
-        """A proven lower bound."""
-        return bounds(self.ball)[0]
-
-    @property
-    def upper(self) -> Mpf:
-        """A proven upper bound."""
-        return bounds(self.ball)[1]
 
     @cached_property
     def witness(self) -> tuple[Fraction, ...] | None:
@@ -72,14 +50,6 @@ class Certificate:
             return None
         moved = set(self.pool)
         return tuple(self.level if x in moved else self.row.probability(x) for x in range(len(self.row)))
-
-    def __float__(self) -> float:
-        """The nearest float."""
-        return float(self.value)
-
-    def __str__(self) -> str:
-        """The value, correctly rounded to `digits` digits."""
-        return _rounded(self.value, self.digits)
 
 
 def certificate(
@@ -143,17 +113,24 @@ def certificate_of_row(
     count = accepted_count(rule, row, logit_ratio)
     accepted, competitors = row.order[:count], row.order[count : count + candidates]
     if len(competitors) < candidates:
-        return Certificate(rule, candidates, digits, arb("inf"), None, accepted, competitors, (), row)
+        return Certificate(arb("inf"), digits, rule, candidates, None, accepted, competitors, (), row)
     if not accepted:
-        return Certificate(
-            rule, candidates, digits, arb(0), row.probability(competitors[-1]), accepted, competitors, (), row
-        )
+        level = row.probability(competitors[-1])
+        return Certificate(arb(0), digits, rule, candidates, level, accepted, competitors, (), row)
     weights = [fmpq(weight) for weight in row.ranked[: count + candidates]]
     selected = select_pool(weights[:count], weights[count:])
     pooled = (*accepted[: selected.accepted], *competitors[candidates - selected.competitors :])
     ball = pooled_value([row.weights[x] for x in pooled], selected.level, row.total, digits)
     level = to_fraction(selected.level) / row.total
-    return Certificate(rule, candidates, digits, ball, level, accepted, competitors, pooled, row)
+    return Certificate(ball, digits, rule, candidates, level, accepted, competitors, pooled, row)
+
+
+def projected(accepted: Sequence[Fraction], competitors: Sequence[Fraction], digits: int) -> arb:
+    """The certificate of masses that need not be all of a target: those of accepted tokens and of the competitors."""
+    unit = lcm(*(mass.denominator for mass in (*accepted, *competitors)))
+    above, below = (sorted((int(x * unit) for x in masses), reverse=True) for masses in (accepted, competitors))
+    pool = select_pool([fmpq(x) for x in above], [fmpq(x) for x in below])
+    return pooled_value(above[: pool.accepted] + below[len(below) - pool.competitors :], pool.level, unit, digits)
 
 
 def pooled_value(weights: list[int], level: fmpq, total: int, digits: int) -> arb:
@@ -171,14 +148,9 @@ def pooled_value(weights: list[int], level: fmpq, total: int, digits: int) -> ar
         with precision(bits):
             c = arb(level)
             ball = sum_balls(summand(arb(w), c) for w in weights if w) / total
-        if len({_rounded(end, digits) for end in bounds(ball)}) == 1:
+        if is_certain(ball, digits):
             return ball
         bits += bits // 2
-
-
-def _rounded(value: Mpf, digits: int) -> str:
-    with mpmath.workdps(digits + 5):
-        return mpmath.nstr(value, digits, strip_zeros=False) if mpmath.isfinite(value) and value else mpmath.nstr(value)
 
 
 def _logit_ratio(logits: Any, ratio: Any, tokens: int) -> Fraction | None:

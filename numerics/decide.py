@@ -43,10 +43,14 @@ def accepted_count(rule: Rule, row: ExactRow, logit_ratio: Fraction | None = Non
 
 @dataclass(frozen=True)
 class RowStatistics:
-    """The statistics of one row, each evaluated when a rule asks for it, at the precision it needs."""
+    """The statistics of one row, each evaluated when a rule asks for it, at the precision it needs.
+
+    With `multiplicities`, (weight, how often) of all tokens, the row may hold only the tokens to be judged.
+    """
 
     row: ExactRow
     logit_ratio: Fraction | None = None
+    multiplicities: tuple[tuple[int, int], ...] | None = None
 
     def count(self, rule: Rule) -> int:
         """How many tokens the rule accepts."""
@@ -126,8 +130,8 @@ class RowStatistics:
 
     @cached_property
     def _multiplicities(self) -> list[tuple[int, int]]:
-        counted = Counter(self.row.weights)
-        return [(weight, times) for weight, times in counted.items() if weight]
+        counted = Counter(self.row.weights).items() if self.multiplicities is None else self.multiplicities
+        return [(weight, times) for weight, times in counted if weight]
 
     def _entropy_terms(self, floor: sympy.Basic) -> tuple[list[tuple[int, int]], int]:
         """`Entropy(floor) = -sum k ln(n) / N + ln(d)` as ([(n, k), ...], d), all integers (N the row's total)."""

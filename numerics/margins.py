@@ -1,0 +1,220 @@
+"""`margin_bounds`: the sharp range of the certificate when only a margin of the target is known (M1 to M7).
+
+The bounds are certificates themselves, those of the extremal targets: so they are stated here as targets, and the one
+formula of the certificate gives their values. Masses that are left out are spread over tokens too small to matter, for
+a vocabulary that may be of any size.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import sympy
+from flint import arb, fmpq
+
+from ..theory import DraftcertError, Rule, parse_rule
+from ..theory.theorems.trees import M6_MARGIN, M6_VALUE, g, m, y
+from .balls import ball_function, precision, to_fmpq, to_mpf
+from .certificate import projected
+from .decide import accepted_count
+from .enclosure import Enclosure, is_certain
+from .row import read_number, read_row
+
+ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class MarginBound(Enclosure):
+    """An infimum or supremum of the certificate over all targets with a margin.
+
+    `accepted` and `competitors` are the masses of the extremal target's tokens; the rest of its mass is spread thin.
+    """
+
+    attained: bool
+    """Whether a target attains it; else it is only approached."""
+    sharp: bool
+    """Whether it is the infimum or supremum; else only a valid bound."""
+    accepted: tuple[Fraction, ...] | None = None
+    competitors: tuple[Fraction, ...] | None = None
+
+
+def margin_bounds(
+    rule: Rule | str,
+    candidates: int = 1,
+    *,
+    gap: Any,
+    known: Literal["top2", "coverage"] = "top2",
+    digits: int = 50,
+) -> tuple[MarginBound, MarginBound]:
+    """The infimum and supremum of the certificate, in nats, over all targets with this gap, in any vocabulary.
+
+    Args:
+        rule: a rule or its text. Of an intersection the infimum is sharp and of a union the supremum, since the
+            certificate is the least or greatest of the parts; the other bound is valid, and not sharp.
+        candidates: how many tokens the drafter proposes.
+        gap: `p_(1) - p_(2)` for `top2`, `p_(1) - p_(m+1)` for `coverage` with m candidates; in [0, 1], read exactly.
+        known: which gap is known. `coverage` speaks of strict greedy.
+        digits: correct digits of the bounds.
+
+    Raises:
+        DraftcertError: a gap outside [0, 1], no candidates, or a rule without a bound from this margin.
+
+    >>> low, high = margin_bounds("strict_greedy", gap="0.5", digits=6)
+    >>> str(low), str(high), high.attained
+    ('0.130812', '0.346574', False)
+
+    Source: Sharma 2026, arXiv 2606.30265 (M1, M6); the others `draftcert.theory`.
+    """
+    margin = read_number(gap, "gap")
+    if not 0 <= margin <= 1:
+        raise DraftcertError(f"gap = {gap}: a difference of two probabilities, largest first, lies in [0, 1]")
+    if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
+        raise DraftcertError(f"candidates = {candidates!r}: give a whole number, at least 1")
+    rule = parse_rule(rule)
+    bounds = _Bounds(candidates, margin, digits)
+    if known == "coverage":
+        if rule != parse_rule("strict_greedy"):
+            raise DraftcertError(f"known='coverage' is a bound for strict_greedy, not for {rule}")
+        return bounds.coverage()
+    if known != "top2":
+        raise DraftcertError(f"known = {known!r}: give 'top2' or 'coverage'")
+    return bounds.of(ast.parse(rule.expression, mode="eval").body)
+
+
+class _Bounds:
+    """The bounds for one number of candidates and one gap."""
+
+    def __init__(self, candidates: int, gap: Fraction, digits: int) -> None:
+        self.m, self.g, self.digits = candidates, gap, digits
+
+    def of(self, node: ast.expr) -> tuple[MarginBound, MarginBound]:
+        """Bounds of a rule's expression, as `parse_rule` reads it."""
+        if isinstance(node, ast.BinOp):
+            (low, high), (low2, high2) = self.of(node.left), self.of(node.right)
+            choose = min if isinstance(node.op, ast.BitAnd) else max
+            best_low, best_high = (choose(pair, key=lambda bound: bound.value) for pair in ((low, low2), (high, high2)))
+            both = isinstance(node.op, ast.BitAnd)
+            return _weaken(best_low, both), _weaken(best_high, not both)
+        name = ast.unparse(node).split("(")[0]
+        if not hasattr(self, name) or name not in FAMILIES_WITH_BOUNDS:
+            raise DraftcertError(f"no bound is known for {ast.unparse(node)} from a margin of the target alone")
+        values = [Fraction(ast.unparse(value).replace(" ", "")) for value in getattr(node, "args", ())]
+        return getattr(self, name)(*values)
+
+    def strict_greedy(self) -> tuple[MarginBound, MarginBound]:
+        """M1 and M7: all competitors equal, against all mass spread thin or on two tokens."""
+        return self._above(ONE), max(
+            self._bound([self.g], [ZERO] * self.m, attained=self.g == 1), self._spike(), key=lambda bound: bound.value
+        )
+
+    def coverage(self) -> tuple[MarginBound, MarginBound]:
+        """M6: the margin to the last of the candidates."""
+        if self.g == 1:
+            return (self._bound([ONE], [ZERO] * self.m),) * 2
+        root = sympy.solve(sympy.numer(sympy.together(M6_MARGIN - g)), y)
+        bits = int(3.33 * self.digits) + 64
+        while True:
+            with precision(bits):
+                count, margin = fmpq(self.m), to_fmpq(self.g)
+                ratio = max((arb(ball_function(r, (m, g))(count, margin)) for r in root), key=to_mpf)
+                ball = arb(ball_function(M6_VALUE, (m, y))(count, ratio)) if self.g else arb(0)
+            if is_certain(ball, self.digits):
+                break
+            bits *= 2
+        low = MarginBound(ball, self.digits, attained=True, sharp=True)
+        return low, self._bound([self.g], [ZERO] * self.m, attained=self.g == 0)
+
+    def additive(self, t: Fraction) -> tuple[MarginBound, MarginBound]:
+        """M2: the second token is accepted up to a gap of t."""
+        if self.g > t:
+            return self.strict_greedy()
+        if self.g <= 2 * t - 1:
+            return self._infinite(), self._infinite()
+        u = (1 + self.g + self.m * t) / (self.m + 2)
+        return self._bound([u, u - self.g], [u - t] * self.m, attained=False), self._infinite()
+
+    def multiplicative(self, alpha: Fraction) -> tuple[MarginBound, MarginBound]:
+        """M3: below g_(m+1) the bound is linear in the gap."""
+        high = self.strict_greedy()[1] if self.g > (1 - alpha) / (1 + alpha) else self._infinite()
+        return self._above(alpha * self.g / (1 - alpha) if alpha < 1 else ONE), high
+
+    def top_m(self, k: Fraction) -> tuple[MarginBound, MarginBound]:
+        """M4: exactly k tokens are accepted."""
+        if k == 1:
+            return self.strict_greedy()
+        b = (1 - self.g) / (self.m + k)
+        return self._bound([self.g + b, *[b] * int(k - 1)], [b] * self.m), self._two_accepted()
+
+    def absolute(self, tau: Fraction) -> tuple[MarginBound, MarginBound]:
+        """M5, and nothing is accepted where the largest probability stays below tau."""
+        if tau > (1 + self.g) / 2:
+            return self._nothing(), self._nothing()
+        low = self._above(tau) if self.g >= tau else self._nothing()
+        if self.g + 2 * tau <= 1:
+            return low, self._infinite()
+        if tau <= self.g:
+            return low, self.strict_greedy()[1]
+        steps = [
+            self._bound([tau], [tau - self.g] * min(j - 1, self.m) + [ZERO] * max(0, self.m + 1 - j), attained=False)
+            for j in range(2, self.m + 3)
+            if (tau - self.g) * j <= 1 - self.g
+        ]
+        return low, max([self._spike(), *steps], key=lambda bound: bound.value)
+
+    def typical(self, epsilon: Fraction, delta: Fraction) -> tuple[MarginBound, MarginBound]:
+        """M5: sharp where two tokens alone decide; else the bound of the multiplicative rule it contains."""
+        pair = read_row([(1 + self.g) / 2, (1 - self.g) / 2])
+        both = accepted_count(parse_rule(f"typical({epsilon}, {delta})"), pair) == 2
+        if self.g == 0 and delta == 1:
+            return self._nothing(), self._infinite() if both else self._two_accepted(attained=False)
+        low = self.multiplicative(delta)[0] if delta else self._infinite()
+        sharp = not both and self.m == 1
+        return (
+            self._above(ONE) if sharp else _weaken(low, sharp=False),
+            self._infinite() if both else self._two_accepted(attained=False),
+        )
+
+    def mars(self, theta: Fraction) -> tuple[MarginBound, MarginBound]:
+        """The ratio of logits is free: the rule is strict greedy or the two most likely tokens, as they are shifted."""
+        return self.strict_greedy()[0], self.top_m(Fraction(2))[1]
+
+    def _above(self, limit: Fraction) -> MarginBound:
+        """One accepted token at g + b over m equal competitors at b, as large as the mass and the limit allow."""
+        equal = (1 - self.g) / (self.m + 1)
+        b = min(equal, limit)
+        return self._bound([self.g + b], [b] * self.m, attained=equal < limit)
+
+    def _spike(self) -> MarginBound:
+        """All mass on two tokens, the second rejected."""
+        return self._bound([(1 + self.g) / 2], [(1 - self.g) / 2, *[ZERO] * (self.m - 1)])
+
+    def _two_accepted(self, *, attained: bool = True) -> MarginBound:
+        """All mass on two accepted tokens: the supremum of every relaxed rule among finite certificates."""
+        return self._bound([(1 + self.g) / 2, (1 - self.g) / 2], [ZERO] * self.m, attained=attained)
+
+    def _bound(
+        self, accepted: Sequence[Fraction], competitors: Sequence[Fraction], attained: bool = True
+    ) -> MarginBound:
+        ball = projected(accepted, competitors, self.digits)
+        return MarginBound(ball, self.digits, attained, True, tuple(accepted), tuple(competitors))
+
+    def _infinite(self) -> MarginBound:
+        """Some target accepts everything."""
+        return MarginBound(arb("inf"), self.digits, attained=True, sharp=True)
+
+    def _nothing(self) -> MarginBound:
+        """Some target has nothing accepted."""
+        return MarginBound(arb(0), self.digits, attained=True, sharp=True)
+
+
+FAMILIES_WITH_BOUNDS = ("strict_greedy", "additive", "multiplicative", "top_m", "absolute", "typical", "mars")
+
+
+def _weaken(bound: MarginBound, sharp: bool) -> MarginBound:
+    return MarginBound(
+        bound.ball, bound.digits, bound.attained and sharp, bound.sharp and sharp, bound.accepted, bound.competitors
+    )
