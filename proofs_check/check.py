@@ -5,13 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal
 
 from ..theory import FORMULAS, DraftcertError, Formula
+from ..theory.margins import MARGIN_FORMULAS
 from ..theory.theorem import Theorem
 from ..theory.theorems import THEOREMS
 from . import ledger
+from .formal import INSTALL, FormalAudit, audit_coq, coq_version
 from .kernel import FORMAL_UNCHECKED, Outcome, ProofError, Proved, examine, mint_formula
+
+EVERY_FORMULA: Mapping[str, Formula] = MappingProxyType({**FORMULAS, **MARGIN_FORMULAS})
+"""The formulas that are compiled and those of the margin bounds."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +52,22 @@ class FormulaReport:
 class Report:
     """The result of `check`.
 
-    `ledger` says what differs from the committed ledger (`None` when only a part was checked); `formal` holds the
-    audited Coq theorems, and is empty when Coq was not run.
+    `ledger` says what differs from the committed ledger (`None` when only a part was checked). `formal` is the audit of
+    the Coq development, or `None` when it was not run; `coq` says in words what became of it.
     """
 
     theorems: tuple[TheoremReport, ...]
     formulas: tuple[FormulaReport, ...]
-    formal: Mapping[str, bool]
+    formal: FormalAudit | None
+    coq: str
     ledger: tuple[str, ...] | None
     proved: tuple[Proved, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether every claim that was checked holds and the ledger is reproduced."""
+        """Whether every claim that was checked holds and the ledger is reproduced. What was not checked does not count."""
         results = (*(t.proved for t in self.theorems), *(f.proved for f in self.formulas))
-        return all(results) and not self.ledger and False not in self.formal.values()
+        return all(results) and not self.ledger and not (self.formal and self.formal.problems)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -74,7 +81,8 @@ class Report:
             "ok": self.ok,
             "theorems": [asdict(each) | {"methods": list(each.methods)} for each in self.theorems],
             "formulas": [asdict(each) for each in self.formulas],
-            "formal": dict(self.formal),
+            "formal": None if self.formal is None else asdict(self.formal),
+            "coq": self.coq,
             "not_checked_formally": list(self.unchecked),
             "ledger": None if self.ledger is None else list(self.ledger),
         }
@@ -82,33 +90,37 @@ class Report:
 
 def check(
     only: str | Iterable[str] | None = None,
-    formal: Mapping[str, bool] | None = None,
+    coq: bool | Literal["auto"] = "auto",
     progress: Callable[[TheoremReport], None] | None = None,
+    coq_progress: Callable[[str, int, int], None] | None = None,
     theorems: Mapping[str, Theorem] = THEOREMS,
-    formulas: Mapping[str, Formula] = FORMULAS,
+    formulas: Mapping[str, Formula] = EVERY_FORMULA,
 ) -> Report:
     """Decide the theorems (all, or those named by `only`) and the formulas they establish.
 
     Args:
         only: names of theorems, or of formulas (then: the theorems that establish them).
-        formal: which Coq theorems an audit of this run confirms; those it does not name count as not checked.
+        coq: whether to audit the Coq development (minutes); "auto": where Coq is installed. Without it the Coq theorems
+            are reported as not checked.
         progress: called after each theorem.
+        coq_progress: called with what was audited, how many parts are done and how many there are.
         theorems: what to check instead of the project's theorems.
         formulas: what to check instead of the project's formulas.
 
     Raises:
-        DraftcertError: `only` names neither a theorem nor a formula.
+        DraftcertError: `only` names neither a theorem nor a formula, or `coq=True` and Coq is not installed.
 
-    >>> report = check(only="T2")
+    >>> report = check(only="T2", coq=False)
     >>> report.ok, report.theorems[0].methods
     (True, ('symbolic',))
     """
     chosen = _chosen(only, theorems, formulas)
-    formal = formal or {}
+    formal, coq_says = _audit(coq, coq_progress)
+    confirmed = formal.theorems if formal else {}
     reports, proved = [], []
     for theorem in chosen:
         start = time.perf_counter()
-        outcomes, minted = examine(theorem, formal)
+        outcomes, minted = examine(theorem, confirmed)
         seconds = time.perf_counter() - start
         reports.append(
             TheoremReport(theorem.name, theorem.title, theorem.sha256, minted is not None, seconds, outcomes)
@@ -128,7 +140,19 @@ def check(
         proved.append(minted)
         formula_reports.append(FormulaReport(formula.name, formula.sha256, True, minted.by))
     difference = _difference(ledger.entries(proved)) if only is None else None
-    return Report(tuple(reports), tuple(formula_reports), formal, difference, tuple(proved))
+    return Report(tuple(reports), tuple(formula_reports), formal, coq_says, difference, tuple(proved))
+
+
+def _audit(
+    coq: bool | Literal["auto"], progress: Callable[[str, int, int], None] | None
+) -> tuple[FormalAudit | None, str]:
+    if coq is False:
+        return None, "not checked formally: Coq was not asked"
+    if coq == "auto" and coq_version() is None:
+        return None, f"not checked formally: Coq is not installed ({INSTALL})"
+    audit = audit_coq(progress=progress)
+    said = "; ".join(audit.problems) or f"{len(audit.theorems)} theorems confirmed"
+    return audit, f"Coq {audit.version}: {said}"
 
 
 def _chosen(

@@ -48,6 +48,7 @@ from ..theory.theorem import (
     Role,
     Rows,
     Subdivision,
+    SumAtLeast,
     SumEqual,
     SumProof,
     Supremum,
@@ -66,6 +67,8 @@ from .signs import NONNEGATIVE, POSITIVE, Signs
 ZERO, ONE = sympy.Integer(0), sympy.Integer(1)
 POINTS = 12
 """Random exact points of a second opinion."""
+FAR_OUT = sympy.Integer(10) ** 6
+"""Where a family is looked at whose integer goes to infinity."""
 BITS = 200
 """Precision of ball arithmetic at points; a disagreement below 2^-100 of the terms would not be seen there."""
 
@@ -508,13 +511,14 @@ def _pooled_value(rows: Rows, family: Family, what: str) -> Expression:
 def _family_by_pool(rows: Rows, family: Family, value: Expression, what: str) -> None:
     """Second opinion: exact rows of the family through `select_pool`, and the competitors are the most likely ones."""
     roles = {each.name: each.role for each in rows.classes}
-    for point in _points(family.domain):
+    far_out = tuple(replace(r, lower=FAR_OUT) if r.integer and r.symbol == family.limit else r for r in family.domain)
+    for point in _points(far_out):
         groups: dict[Role, list[Expression]] = {role: [] for role in Role}
         for token in family.tokens:
-            at = token.probability.xreplace(point)
+            at, count = token.probability.xreplace(point), sympy.Integer(token.count.xreplace(point))
             if not isinstance(at, sympy.Rational):
                 return  # an irrational family: its exact arithmetic is the claim itself
-            groups[roles[token.of]] += [at] * int(sympy.Integer(token.count.xreplace(point)))
+            groups[roles[token.of]] += [at] * (min(1, int(count)) if roles[token.of] is Role.REJECTED else int(count))
         accepted, competitors = (sorted(groups[r], reverse=True) for r in (Role.ACCEPTED, Role.COMPETITOR))
         if groups[Role.REJECTED] and max(groups[Role.REJECTED]) > min(competitors):
             raise ProofError(f"{what}: a rejected token is more likely than a competitor", point)
@@ -629,6 +633,8 @@ def _decide(claim: Claim, what: str) -> str:
         _limit(claim, what)
     elif isinstance(claim, SumEqual):
         _sum_at_least(claim.rows, claim.left, claim.right, claim.by, what, equal=True)
+    elif isinstance(claim, SumAtLeast):
+        _sum_at_least(claim.rows, claim.left, claim.right, claim.by, what)
     elif isinstance(claim, LowerBound):
         _lower(claim.rows, claim.value, claim.by, what)
     elif isinstance(claim, UpperBound):
@@ -693,7 +699,7 @@ def _conclusion_sides(claim: Claim) -> tuple[Expression, ...]:
         return (claim.value.total, *claim.value.terms.values())
     if isinstance(claim, (Equal, AtLeast)):
         return (claim.left, claim.right)
-    if isinstance(claim, SumEqual):
+    if isinstance(claim, (SumEqual, SumAtLeast)):
         return (claim.right, *(part for term in claim.left.values() for part in sympy.Add.make_args(term)))
     return ()
 
@@ -731,16 +737,18 @@ def _argument_range(symbol: sympy.Symbol, domain: Expression) -> Range:
 
 
 def _take_in(relation: sympy.Basic, ranges: list[Range], name: str) -> None:
-    """A constraint `a <= b` bounds its later variable by the earlier ones; it must be the tighter bound there."""
+    """A constraint `a <= b` bounds its later variable by the earlier ones, alone or together with the bound it had."""
     if not isinstance(relation, (sympy.Le, sympy.Ge, sympy.Lt, sympy.Gt)):
         raise DraftcertError(f"formula {name}: the checker does not know the constraint {relation}")
     for index in reversed(range(len(ranges))):
         each, signs = ranges[index], _forms(tuple(ranges[:index])).signs
-        if relation.lts == each.symbol and signs.nonnegative(each.upper - relation.gts):
-            ranges[index] = replace(each, upper=relation.gts)
+        if relation.lts == each.symbol:
+            tighter = signs.nonnegative(each.upper - relation.gts)
+            ranges[index] = replace(each, upper=relation.gts if tighter else sympy.Min(each.upper, relation.gts))
             return
-        if relation.gts == each.symbol and signs.nonnegative(relation.lts - each.lower):
-            ranges[index] = replace(each, lower=relation.lts)
+        if relation.gts == each.symbol:
+            tighter = signs.nonnegative(relation.lts - each.lower)
+            ranges[index] = replace(each, lower=relation.lts if tighter else sympy.Max(each.lower, relation.lts))
             return
     raise DraftcertError(f"formula {name}: the constraint {relation} bounds no variable by the ones before it")
 

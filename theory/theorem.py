@@ -188,6 +188,16 @@ class SumEqual:
 
 
 @dataclass(frozen=True)
+class SumAtLeast:
+    """`sum of left >= right` for every row, where `left` gives the term of each class."""
+
+    rows: Rows
+    left: Mapping[str, sympy.Expr]
+    right: sympy.Expr
+    by: SumProof
+
+
+@dataclass(frozen=True)
 class Witness:
     """A rejected draft for every row: its probability per class, and how its mass and its divergence are seen."""
 
@@ -305,7 +315,18 @@ class Formal:
 
 
 Claim = (
-    Equal | AtLeast | Limit | SumEqual | LowerBound | UpperBound | Certificate | Infimum | Supremum | Optimum | Formal
+    Equal
+    | AtLeast
+    | Limit
+    | SumEqual
+    | SumAtLeast
+    | LowerBound
+    | UpperBound
+    | Certificate
+    | Infimum
+    | Supremum
+    | Optimum
+    | Formal
 )
 
 

@@ -32,14 +32,16 @@ def weak_duality(
     mass: sympy.Expr,
     slopes: Mapping[str, sympy.Expr] | None = None,
     anchors: Mapping[str, sympy.Expr] | None = None,
+    shown: Mapping[str, sympy.Expr] | None = None,
     rest: Evident = NOTHING,
 ) -> SumProof:
     """Lower bound of KL from the ratios of a reference row (1 where none is given).
 
     What is left is `p` times `ln r + 1 - mass` (`slopes`, written so that the sign shows); for tokens that are not
-    fixed it is compared with its value where `p` is `anchors[class]`.
+    fixed it is compared with its value where `p` is `anchors[class]`. `shown` writes that difference,
+    `slope (p - anchor)`, as a sum of products in which its sign shows.
     """
-    slopes, anchors = slopes or {}, anchors or {}
+    slopes, anchors, shown = slopes or {}, anchors or {}, shown or {}
     constants, slack = {}, {}
     for each in rows.classes:
         r = sympy.sympify(ratios.get(each.name, 1))
@@ -47,6 +49,8 @@ def weak_duality(
         anchor = anchors.get(each.name, p if not each.ranges else sympy.S.Zero)
         constants[each.name] = slope * anchor - (r - 1) * THRESHOLD
         slack[each.name] = Evident(
-            DRAFT * r * Bennett(p / (DRAFT * r) - 1) + (r - 1) * (THRESHOLD - DRAFT) + slope * (p - anchor)
+            DRAFT * r * Bennett(p / (DRAFT * r) - 1)
+            + (r - 1) * (THRESHOLD - DRAFT)
+            + shown.get(each.name, slope * (p - anchor))
         )
     return SumProof(mass, -sympy.S.One, (), constants, slack, rest)

@@ -15,6 +15,7 @@ from ..theorem import (
     FamilyTokens,
     Growth,
     Infimum,
+    LowerBound,
     Range,
     Role,
     Rows,
@@ -53,12 +54,12 @@ def pair_to_its_mean(first: sympy.Expr, second: sympy.Expr, rest: Evident | Grow
     mean = (first + second) / 2
     loss = {"first": first * log(first / mean), "second": second * log(second / mean)}
     return Witness(
-        draft={"first": mean, "second": mean, "other": p},
+        draft={"first": mean, "second": mean, "other": p, "accepted": p},
         threshold=mean,
         mass=SumProof(mass=S.One, constants={"first": mean - first, "second": mean - second}),
         divergence=SumProof(
             constants={name: -each for name, each in loss.items()},
-            slack=dict.fromkeys(("first", "second", "other"), NOTHING),
+            slack=dict.fromkeys(("first", "second", "other", "accepted"), NOTHING),
             rest=rest,
         ),
     )
@@ -83,7 +84,7 @@ T5 = Theorem(
             lower=weak_duality(_PAIR, {"first": 1 + g / s, "second": 1 - g / s}, S.One),
             upper=pair_to_its_mean(_first, _second, NOTHING),
             example=Family(
-                _PAIR.parameters[:0],
+                (),
                 {s: Rational(3, 4), g: Rational(1, 4)},
                 (
                     FamilyTokens("first", Rational(1, 2), S.One, True),
@@ -102,6 +103,54 @@ T5 = Theorem(
     establishes=(Establishes(STRICT_GREEDY),),
     formal=("T5_strict_greedy",),
     citation=PAPER,
+)
+
+# ---- T7 --------------------------------------------------------------------------------------------------------
+
+_ACCEPTED = TokenClass("accepted", Role.ACCEPTED, None, p, (Range(p, S.Zero, S.One),))
+_AGAINST_BEST = Rows(_PAIR.parameters, (*_PAIR.classes, _ACCEPTED))
+_SMALL_SECOND = Rows(_PAIR.parameters, (*_PAIR.classes, replace(_ACCEPTED, ranges=(Range(p, S.Zero, s / 2),))))
+_ratios = {"first": 1 + g / s, "second": 1 - g / s}
+
+T7 = Theorem(
+    name="T7",
+    title="Two-point bound",
+    statement=(
+        "For one candidate under any rule, with x the most likely rejected token, C >= (p_1 + p_x) phi((p_1 - "
+        "p_x)/(p_1 + p_x)), with equality when no other accepted token exceeds (p_1 + p_x)/2."
+    ),
+    hypotheses=("the most likely token is accepted", "s = p_1 + p_x, g = p_1 - p_x"),
+    derivation=(),
+    conclusions=(
+        LowerBound(_AGAINST_BEST, Value(STRICT_GREEDY.expression), weak_duality(_AGAINST_BEST, _ratios, S.One)),
+        Certificate(
+            rows=_SMALL_SECOND,
+            value=Value(STRICT_GREEDY.expression),
+            lower=weak_duality(_SMALL_SECOND, _ratios, S.One),
+            upper=pair_to_its_mean(_first, _second, NOTHING),
+            example=Family(
+                (),
+                {s: Rational(7, 10), g: Rational(3, 10)},
+                (
+                    FamilyTokens("first", Rational(1, 2), S.One, True),
+                    FamilyTokens("accepted", Rational(3, 10), S.One, False),
+                    FamilyTokens("second", Rational(1, 5), S.One, True),
+                ),
+            ),
+        ),
+    ),
+    worked_points=(
+        WorkedRow(("1/2", "3/10", "1/5"), 2, 1, log(Rational(10, 7)) / 2 + log(Rational(4, 7)) / 5, "equality"),
+        WorkedRow(
+            ("8/20", "7/20", "5/20"),
+            2,
+            1,
+            Rational(2, 5) * log(Rational(6, 5)) + Rational(7, 20) * log(Rational(21, 20)) + log(Rational(3, 4)) / 4,
+            "above the bound: the second token is pooled too",
+        ),
+    ),
+    establishes=(Establishes(STRICT_GREEDY),),
+    formal=("T7_two_point",),
 )
 
 # ---- M1 --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,5 @@ N = sympy.Symbol("N", positive=True)
 """A number of tokens."""
 V = sympy.Symbol("V", positive=True)
 """Size of the vocabulary."""
-y = sympy.Symbol("y", positive=True)
-"""Ratio of the first token to the middle ones in the extremal row of M6."""
 
-__all__ = ["E", "N", "V", "a", "b", "c", "d", "g", "m", "mass", "n", "p", "q", "r", "s", "top", "x", "y"]
+__all__ = ["E", "N", "V", "a", "b", "c", "d", "g", "m", "mass", "n", "p", "q", "r", "s", "top", "x"]

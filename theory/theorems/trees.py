@@ -2,7 +2,10 @@
 
 from sympy import Rational, S, log, oo
 
+from ..margins import TREE_LAST_MARGIN, TREE_MARGIN, TREE_RATIO, e
 from ..theorem import (
+    Equal,
+    Establishes,
     Evident,
     Family,
     FamilyTokens,
@@ -19,7 +22,7 @@ from ..theorem import (
     WorkedRow,
 )
 from .evidence import NOTHING, gap, weak_duality
-from .symbols import V, b, g, m, p, top, y
+from .symbols import V, b, g, m, p, top
 
 _CANDIDATES = Range(m, S.One, oo, integer=True)
 _MARGIN = Range(g, S.Zero, S.One)
@@ -36,7 +39,6 @@ _TO_SECOND = Rows(
         _OTHERS,
     ),
 )
-M7_VALUE = ((1 + m * g) * log(1 + m * g) + m * (1 - g) * log(1 - g)) / _SEVERAL
 # Bernoulli: (1 + m g)(1 - g)^m <= 1, as the gaps of the two logarithms.
 _spare = (gap(1 + m * g) + m * gap(1 - g)) / _SEVERAL
 _spread = (log(1 + m * g) - log(1 - g)) / _SEVERAL
@@ -54,7 +56,7 @@ M7 = Theorem(
     conclusions=(
         Infimum(
             _TO_SECOND,
-            M7_VALUE,
+            TREE_MARGIN.expression,
             weak_duality(
                 _TO_SECOND,
                 {"first": 1 + m * g, "competitor": 1 - g},
@@ -77,15 +79,16 @@ M7 = Theorem(
             ("2/3", "1/6", "1/6"), 1, 2, Rational(2, 3) * log(2) + log(Rational(1, 2)) / 3, "g = 1/2, m = 2: attained"
         ),
     ),
+    establishes=(Establishes(TREE_MARGIN),),
     formal=("M7_lower_bound", "M7_sharp"),
 )
 
 # ---- M6: the margin to the m-th competitor ---------------------------------------------------------------------
 
+y = 1 + e
 M6_Z = m - 1 + y + 1 / y
 M6_MARGIN = (y**2 - 1) / (y**2 + (m - 1) * y + 1)
-M6_VALUE = M6_MARGIN * log(y) - log(M6_Z / _SEVERAL)
-_RATIO = Range(y, S.One, oo)
+_RATIO = Range(e, S.Zero, oo)
 
 _TO_LAST = Rows(
     parameters=(_CANDIDATES, _RATIO, Range(top, S.Zero, S.One)),
@@ -97,6 +100,7 @@ _TO_LAST = Rows(
     ),
 )
 
+_BELOW_ONE = (_CANDIDATES, Range(g, S.Zero, S.One, open_above=True))
 _share = g / _SEVERAL
 _BY_LAST = Rows(
     parameters=(_CANDIDATES, _MARGIN, Range(b, S.Zero, S.One)),
@@ -122,9 +126,11 @@ M6 = Theorem(
     hypotheses=("strict greedy, m candidates", "some competitor is at most p_1 - g"),
     derivation=(),
     conclusions=(
+        Equal(TREE_RATIO.expression, TREE_RATIO.stable, _BELOW_ONE),
+        Equal(M6_MARGIN.subs(e, TREE_RATIO.expression), g, _BELOW_ONE),
         Infimum(
             _TO_LAST,
-            M6_VALUE,
+            TREE_LAST_MARGIN.expression,
             weak_duality(
                 _TO_LAST,
                 {"first": y * _SEVERAL / M6_Z, "competitor": _SEVERAL / M6_Z, "last": _SEVERAL / (y * M6_Z)},
@@ -139,7 +145,7 @@ M6 = Theorem(
             ),
             Family(
                 (_CANDIDATES, _RATIO),
-                {m: m, y: y, top: y / M6_Z},
+                {m: m, e: e, top: y / M6_Z},
                 (
                     FamilyTokens("first", y / M6_Z, S.One, True),
                     FamilyTokens("competitor", 1 / M6_Z, m - 1, True),
@@ -191,5 +197,6 @@ M6 = Theorem(
             "y = 2, m = 2, g = 3/7: attained",
         ),
     ),
+    establishes=(Establishes(TREE_LAST_MARGIN), Establishes(TREE_RATIO)),
     formal=("M6_lower_bound", "M6_sharp"),
 )

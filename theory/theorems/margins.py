@@ -1,0 +1,323 @@
+"""M2 additive, M3 multiplicative, M4 top-m, M5 known threshold: sharp lower bounds from the margin, m candidates."""
+
+from sympy import Expr, Max, Min, Rational, S, log, oo, symbols
+
+from ..functions import Bennett
+from ..margins import ADDITIVE_NEAR, ONE_AGAINST_MANY
+from ..margins import t as additive
+from ..theorem import (
+    Establishes,
+    Evident,
+    Family,
+    FamilyTokens,
+    Infimum,
+    Range,
+    Role,
+    Rows,
+    Theorem,
+    TokenClass,
+    WorkedRow,
+)
+from .evidence import gap, weak_duality
+from .symbols import V, b, g, m, p, top
+
+k = symbols("k", positive=True)
+alpha, tau = symbols("alpha tau", positive=True)
+least = symbols("x", nonnegative=True)
+"""No competitor exceeds it, and no accepted token is below it."""
+
+_CANDIDATES = Range(m, S.One, oo, integer=True)
+_MARGIN = Range(g, S.Zero, S.One)
+_MANY = Range(V, S.One, oo, integer=True)
+_OTHERS = TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),))
+_FIRST = TokenClass("first", Role.ACCEPTED, S.One, top)
+
+
+def _competitors(largest: Expr) -> TokenClass:
+    return TokenClass("competitor", Role.COMPETITOR, m, p, (Range(p, S.Zero, largest),))
+
+
+def _bound(margin: Expr, low: Expr) -> Expr:
+    """The value of one token `margin` above m competitors at `low`."""
+    return ONE_AGAINST_MANY.expression.subs({g: margin, b: low}, simultaneous=True)
+
+
+def _ratios(margin: Expr, low: Expr) -> tuple[Expr, Expr]:
+    """Ratios p/c of that pair, first and competitor; weighted, they average to one."""
+    mass = margin + (m + 1) * low
+    return 1 + m * margin / mass, 1 - margin / mass
+
+
+# ---- M4 --------------------------------------------------------------------------------------------------------
+
+_low = (1 - g) / (m + k)
+_up, _down = _ratios(g, _low)
+_spare = (gap(_up) + m * gap(_down)) / (m + k)
+_mass = 1 + (log(_up) + m * log(_down)) / (m + k)
+_TOP_M = Rows(
+    parameters=(
+        _CANDIDATES,
+        Range(k, S.One, oo, integer=True),
+        _MARGIN,
+        Range(least, S.Zero, S.One),
+        Range(top, least + g, S.One),
+    ),
+    classes=(
+        _FIRST,
+        TokenClass("accepted", Role.ACCEPTED, k - 1, p, (Range(p, least, S.One),)),
+        _competitors(least),
+        _OTHERS,
+    ),
+)
+
+M4 = Theorem(
+    name="M4",
+    title="Top-m(k), margin to the second token",
+    statement=(
+        "Over all p with p_1 - p_2 = g, if exactly the k most likely tokens are accepted, inf C is the certificate of "
+        "one token g above m competitors at (1-g)/(m+k), attained. k = 1 is M7, m = k = 1 is M1."
+    ),
+    hypotheses=("k accepted tokens, m candidates", "no rejected token exceeds an accepted one", "g = p_1 - p_2"),
+    derivation=(),
+    conclusions=(
+        Infimum(
+            _TOP_M,
+            _bound(g, _low),
+            weak_duality(
+                _TOP_M,
+                {"first": _up, "competitor": _down},
+                _mass,
+                slopes={"accepted": _spare, "other": _spare},
+                anchors={"accepted": least, "competitor": least},
+                shown={
+                    "competitor": (log(_up) + k * log(1 / _down)) / (m + k) * (least - p),
+                },
+                rest=Evident((log(_up) + _spare) * (top - least - g)),
+            ),
+            Family(
+                (_CANDIDATES, Range(k, S.One, oo, integer=True), _MARGIN),
+                {m: m, k: k, g: g, least: _low, top: g + _low},
+                (
+                    FamilyTokens("first", g + _low, S.One, True),
+                    FamilyTokens("accepted", _low, k - 1, False),
+                    FamilyTokens("competitor", _low, m, True),
+                ),
+            ),
+        ),
+    ),
+    worked_points=(
+        WorkedRow(
+            ("1/2", "1/4", "1/4"), 2, 1, log(Rational(4, 3)) / 2 + log(Rational(2, 3)) / 4, "k = 2, g = 1/4: attained"
+        ),
+    ),
+    establishes=(Establishes(ONE_AGAINST_MANY, {b: _low}),),
+)
+
+# ---- M5 --------------------------------------------------------------------------------------------------------
+
+_up, _down = _ratios(g, tau)
+_spare = gap(_up) + m * gap(_down)
+_THRESHOLD = Range(tau, S.Zero, (1 - g) / (m + 1), open_below=True)
+_KNOWN_THRESHOLD = Rows(
+    parameters=(_CANDIDATES, _MARGIN, _THRESHOLD, Range(least, S.Zero, tau), Range(top, least + g, S.One)),
+    classes=(_FIRST, _competitors(least), _OTHERS),
+)
+_dust = (1 - g - (m + 1) * tau) / V
+
+M5 = Theorem(
+    name="M5",
+    title="Known threshold, margin to the second token",
+    statement=(
+        "If a rule accepts the most likely token and rejects every token below tau, then over all p with p_1 - p_2 = g "
+        "inf C is the certificate of one token g above m competitors at min(tau, (1-g)/(m+1)). With tau the smaller: "
+        "attained by (g + tau, tau, ..., tau, dust) when p = tau is rejected, approached otherwise. Else it is M7."
+    ),
+    hypotheses=("the most likely token is accepted", "no competitor exceeds tau or p_1 - g", "g + (m+1) tau <= 1"),
+    derivation=(),
+    conclusions=(
+        Infimum(
+            _KNOWN_THRESHOLD,
+            _bound(g, tau),
+            weak_duality(
+                _KNOWN_THRESHOLD,
+                {"first": _up, "competitor": _down},
+                S.One,
+                anchors={"competitor": least},
+                rest=Evident(log(_up) * (top - least - g) + _spare * (tau - least)),
+            ),
+            Family(
+                (_CANDIDATES, _MARGIN, _THRESHOLD, _MANY),
+                {m: m, g: g, tau: tau, least: tau, top: g + tau},
+                (
+                    FamilyTokens("first", g + tau, S.One, True),
+                    FamilyTokens("competitor", tau, m, True),
+                    FamilyTokens("other", _dust, V, False),
+                ),
+                limit=V,
+            ),
+        ),
+    ),
+    worked_points=(
+        WorkedRow(
+            ("1/2", "1/4", "1/4"),
+            1,
+            1,
+            log(Rational(4, 3)) / 2 + log(Rational(2, 3)) / 4,
+            "tau = g = 1/4",
+        ),
+    ),
+    establishes=(Establishes(ONE_AGAINST_MANY, {b: tau}),),
+)
+
+# ---- M3 --------------------------------------------------------------------------------------------------------
+
+_up, _down = (m + 1) / (1 + m * alpha), alpha * (m + 1) / (1 + m * alpha)
+_falling = (gap(_up) + m * gap(_down)) / (m * (1 - alpha))
+_rising = (1 + m * alpha) / (m + 1) * (Bennett(_up - 1) + m * Bennett(_down - 1)) / (m * (1 - alpha))
+_share = (1 + log(_up) / (m * log(_down))) / (1 - alpha)
+_FACTOR = Range(alpha, S.Zero, S.One, open_below=True, open_above=True)
+_SMALL_MARGIN = Range(g, S.Zero, (1 - alpha) / (1 + m * alpha))
+_MULTIPLICATIVE = Rows(
+    parameters=(_CANDIDATES, _FACTOR, _SMALL_MARGIN, Range(top, S.Zero, S.One)),
+    classes=(_FIRST, _competitors(Min(alpha * top, top - g)), _OTHERS),
+)
+_turn = g / (1 - alpha)
+_dust = (1 - _turn * (1 + m * alpha)) / V
+
+M3 = Theorem(
+    name="M3",
+    title="Multiplicative(alpha), margin to the second token",
+    statement=(
+        "Over all p with p_1 - p_2 = g below (1-alpha)/(1+m alpha), inf C for multiplicative(alpha) is the chord: the "
+        "certificate of one token g above m competitors at alpha g/(1-alpha), proportional to g. Approached by "
+        "p_1 = g/(1-alpha) with m competitors at alpha p_1, which themselves are accepted, and dust. For larger g it "
+        "is M7."
+    ),
+    hypotheses=("every rejected token is below alpha p_1", "no competitor exceeds p_1 - g", "0 < alpha < 1"),
+    derivation=(),
+    conclusions=(
+        Infimum(
+            _MULTIPLICATIVE,
+            _bound(g, alpha * _turn),
+            weak_duality(
+                _MULTIPLICATIVE,
+                {"first": _up, "competitor": _down},
+                S.One,
+                anchors={"competitor": _share * alpha * top + (1 - _share) * (top - g)},
+                shown={"competitor": _falling * (alpha * top - p) + _rising * (top - g - p)},
+            ),
+            Family(
+                (_CANDIDATES, _FACTOR, _SMALL_MARGIN, _MANY),
+                {m: m, alpha: alpha, g: g, top: _turn},
+                (
+                    FamilyTokens("first", _turn, S.One, True),
+                    FamilyTokens("competitor", alpha * _turn, m, True),
+                    FamilyTokens("other", _dust, V, False),
+                ),
+                limit=V,
+            ),
+        ),
+    ),
+    worked_points=(
+        WorkedRow(
+            ("1/2", "1/4", "1/4"),
+            1,
+            1,
+            log(Rational(4, 3)) / 2 + log(Rational(2, 3)) / 4,
+            "alpha = 1/2, g = 1/4",
+        ),
+    ),
+    establishes=(Establishes(ONE_AGAINST_MANY, {b: alpha * _turn}),),
+    formal=("M3_lower_bounds",),
+)
+
+# ---- M2 --------------------------------------------------------------------------------------------------------
+
+_PARAMETER = Range(additive, S.Zero, S.One, open_below=True, open_above=True)
+_first = (1 + g + m * additive) / (m + 2)
+_last = _first - additive
+
+
+def _additive_rows(margin: Range, second_is: str) -> Rows:
+    second = TokenClass(second_is, Role.ACCEPTED, S.One, top - g)
+    rejected = _competitors(top - additive)
+    return Rows((_CANDIDATES, _PARAMETER, margin, Range(top, g, S.One)), (_FIRST, second, rejected, _OTHERS))
+
+
+def _additive_family(margin: Range, second_is: str, pooled: bool) -> Family:
+    return Family(
+        (_CANDIDATES, _PARAMETER, margin),
+        {m: m, additive: additive, g: g, top: _first},
+        (
+            FamilyTokens("first", _first, S.One, True),
+            FamilyTokens(second_is, _first - g, S.One, pooled),
+            FamilyTokens("competitor", _last, m, True),
+        ),
+    )
+
+
+_far = Range(g, Max(m * additive / (m + 1), 2 * additive - 1), additive)
+_FAR = _additive_rows(_far, "second")
+_up, _down = _ratios(additive, _last)
+_spare = (gap(_up) + m * gap(_down)) / (m + 2)
+_mass = 1 + (log(_up) + m * log(_down)) / (m + 2)
+
+_near = Range(g, Max(S.Zero, 2 * additive - 1), m * additive / (m + 1))
+_NEAR = _additive_rows(_near, "second")
+_one, _two, _low = (m + 2) * _first, (m + 2) * (_first - g), (m + 2) * _last
+_near_mass = 1 + (log(_one) + log(_two) + m * log(_low)) / (m + 2)
+_near_spare = (gap(_one) + gap(_two) + m * gap(_low)) / (m + 2)
+
+M2 = Theorem(
+    name="M2",
+    title="Additive(t), margin to the second token",
+    statement=(
+        "Over all p with p_1 - p_2 = g and additive(t), 0 < t < 1: if g > t it is M7, also when only t is known, with "
+        "t in place of g. If g <= t and g > 2t - 1, inf C is the certificate of (u, u-g) accepted against m "
+        "competitors u - t, with u = (1+g+m t)/(m+2); the second token is pooled iff g <= m t/(m+1). Approached, since "
+        "u - t itself is accepted. If g <= 2t - 1, or fewer than m + 2 tokens exist, nothing can be rejected by m "
+        "candidates."
+    ),
+    hypotheses=("every rejected token is below p_1 - t", "p_2 = p_1 - g is accepted: g <= t", "g > 2t - 1"),
+    derivation=(),
+    conclusions=(
+        Infimum(
+            _FAR,
+            _bound(additive, _last),
+            weak_duality(
+                _FAR,
+                {"first": _up, "competitor": _down},
+                _mass,
+                slopes={"second": _spare, "other": _spare},
+                anchors={"second": top - g, "competitor": top - additive},
+                shown={"competitor": (log(_up) + 2 * log(1 / _down)) / (m + 2) * (top - additive - p)},
+            ),
+            _additive_family(_far, "second", pooled=False),
+        ),
+        Infimum(
+            _NEAR,
+            ADDITIVE_NEAR.expression,
+            weak_duality(
+                _NEAR,
+                {"first": _one, "second": _two, "competitor": _low},
+                _near_mass,
+                slopes={"other": _near_spare},
+                anchors={"competitor": top - additive},
+                shown={
+                    "competitor": (log(_one / _low) + log(_two / _low)) / (m + 2) * (top - additive - p),
+                },
+            ),
+            _additive_family(_near, "second", pooled=True),
+        ),
+    ),
+    worked_points=(
+        WorkedRow(
+            ("8/20", "7/20", "5/20"),
+            2,
+            1,
+            Rational(2, 5) * log(Rational(6, 5)) + Rational(7, 20) * log(Rational(21, 20)) + log(Rational(3, 4)) / 4,
+            "g = 1/20, just below t = 3/20: u = 8/20",
+        ),
+    ),
+    establishes=(Establishes(ADDITIVE_NEAR), Establishes(ONE_AGAINST_MANY, {g: additive, b: _last})),
+)
