@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..theory import Rule, parse_rule
+from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.statistics import LOGIT_RATIO, Entropy
 from .kernels import statistics
 from .reference import UNIT, RowStats, project, refuse_rows
@@ -94,6 +94,59 @@ def _(
     kinds = [(shape, torch.float64)] * 3 + [(shape, torch.int64), (shape, torch.bool), (shape, torch.uint8)]
     kinds += [(last, torch.float64), (last, torch.bool)]
     return tuple(target.new_empty(size, dtype=dtype) for size, dtype in kinds)
+
+
+# ---- Gradients ------------------------------------------------------------------------------------------------------
+#
+# C = sum over the pool of p ln(p/c), c the mean of p over the pool, so dC/dp = ln(p/c) there and 0 elsewhere: what c
+# contributes cancels. Through the softmax, dC/dz = p (dC/dp - sum p dC/dp) = p ([in pool] ln(p/c) - C).
+# K = sum p d with d = ln(p/q): dK/dz = p (d - K) and dK/dw = q - p for the drafter's logits w.
+# At p = 0 all of them are 0, at a tie (C = 0, an empty pool) and where C or K is infinite too.
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    target, draft, _, ctx.candidates, ctx.temperature, _, _ = inputs
+    value, level, _, accepted, _, _, kl, _ = output
+    ctx.has_draft = draft is not None
+    ctx.save_for_backward(target, *([draft] if ctx.has_draft else []), value, level, accepted, kl)
+    ctx.set_materialize_grads(False)
+
+
+def _gradients(ctx: Any, *upstream: Tensor | None) -> tuple[Tensor | None, ...]:
+    target, *drafts, value, level, accepted, kl = ctx.saved_tensors
+    if any(gradient is not None for gradient in upstream[1:3]):
+        raise DraftcertError("only `value` and `kl` of a certificate have gradients; level and threshold do not")
+    log_target = torch.log_softmax(target.double() / ctx.temperature, -1)
+    p = log_target.exp()
+    by_value, by_kl = upstream[0], upstream[6]
+    result, draft_result = torch.zeros_like(p), None
+    if by_value is not None:
+        pool, finite = _pool(target, level, log_target, accepted, ctx.candidates), value.isfinite()
+        slope = p * (torch.where(pool, log_target - level.log()[..., None], 0.0) - value[..., None])
+        slope = torch.where((p > 0) & finite[..., None] & pool.any(-1, keepdim=True), slope, 0.0)
+        result = result + by_value[..., None] * slope / ctx.temperature
+    if by_kl is not None and drafts:
+        log_draft = torch.log_softmax(drafts[0].double() / ctx.temperature, -1)
+        finite = kl.isfinite()[..., None]
+        slope = torch.where((p > 0) & finite, p * (log_target - log_draft - kl[..., None]), 0.0)
+        result = result + by_kl[..., None] * slope / ctx.temperature
+        draft_slope = torch.where(finite, log_draft.exp() - p, 0.0)
+        draft_result = (by_kl[..., None] * draft_slope / ctx.temperature).to(drafts[0].dtype)
+    return result.to(target.dtype), draft_result, None, None, None, None, None
+
+
+def _pool(target: Tensor, level: Tensor, log_target: Tensor, accepted: Tensor, candidates: int) -> Tensor:
+    """Which tokens the projection moves: accepted ones above the level and competitors below it."""
+    order = target.sort(dim=-1, descending=True, stable=True).indices
+    rank = torch.empty_like(order).scatter_(
+        -1, order, torch.arange(order.shape[-1], device=order.device).expand_as(order)
+    )
+    count, line = accepted[..., None], level.log()[..., None]
+    competitor = (rank >= count) & (rank < count + candidates)
+    return ((rank < count) & (log_target > line)) | (competitor & (log_target < line))
+
+
+certify.register_autograd(_gradients, setup_context=_save)
 
 
 def _certify_rows(

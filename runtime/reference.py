@@ -166,10 +166,13 @@ def divergence(target: Tensor, draft: Tensor, temperature: float = 1.0) -> tuple
     # Both forms are the same summand. The first never divides by an underflown q, the second never overflows e^-d.
     in_logs = torch.where(log_ratio == torch.inf, torch.inf, formulas.kl_of_logs(p, log_ratio))
     value = torch.where(log_ratio >= -1, in_logs, formulas.kl(p, q.clamp(min=TINY))).sum(-1)
-    # First-order noise of sum (p d - p + q) in ln p and ln q, twice for what is of higher order.
+    # Noise of sum (p d - p + q) in ln p and ln q: first order, twice for rounding it, and second order, which is all
+    # there is where target and draft differ by less than the noise.
     by_target = torch.where(possible, p * log_ratio.abs() * (target_error + 8 * UNIT), 0.0)
     by_draft = torch.where(q > 0, (p - q).abs() * (draft_error + 8 * UNIT), 0.0)
-    error = 2 * (by_target + by_draft).sum(-1) + target.shape[-1] * UNIT * value
+    both = torch.maximum(p, q) * (target_error + draft_error).square()
+    both = torch.where(possible & (q > 0), both, 0.0)
+    error = (2 * (by_target + by_draft) + both).sum(-1) + target.shape[-1] * UNIT * value
     return value, torch.where(value.isinf(), 0.0, error)
 
 
