@@ -81,14 +81,8 @@ def generate(
     if bool(prompt) == bool(prompts):
         raise DraftcertError("give prompts either as --prompt or as --prompts FILE")
     acceptance = parse_rule(rule)
-    asked = (
-        load_prompts(prompts)[:limit]
-        if prompts
-        else [
-            Prompt(str(number), "", text, ({"role": "user", "content": text},))
-            for number, text in enumerate(prompt or (), 1)
-        ]
-    )
+    given = [Prompt(str(i), "", text, ({"role": "user", "content": text},)) for i, text in enumerate(prompt or (), 1)]
+    asked = load_prompts(prompts)[:limit] if prompts else given
     with err.status("loading the model"):
         target = load_model(model, dtype, device)
     decoder = GreedyTreeDecoder(target, make_drafter(drafter, target), acceptance, max_nodes)

@@ -3,7 +3,7 @@
 1. The sources are scanned, comments and strings aside, for every way to assume something or to switch a check off.
 2. They are compiled from scratch in a temporary folder, in the order of `_CoqProject`.
 3. `Main.v` restates the main theorems without using any definition of the development; the hash of each statement is
-   compared with the committed `statements.json`, so that a weaker statement is seen as well as a weaker definition.
+   compared with the committed `THEOREMS.json`, so that a weaker statement is seen as well as a weaker definition.
 4. `Print Assumptions` over all of them may name the axioms of Coq's classical reals and no other.
 5. `coqchk`, an independent checker of compiled proofs, checks our modules.
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 from ..theory import DraftcertError
 
 FOLDER = Path(__file__).resolve().with_name("coq")
-STATEMENTS = "statements.json"
+STATEMENTS = "THEOREMS.json"
 INSTALL = (
     "apt-get install --no-install-recommends coq libcoq-interval (Debian, Ubuntu) or opam install coq coq-interval"
 )
@@ -188,7 +188,8 @@ def _sentences(text: str) -> list[str]:
 
 def _statement_problems(folder: Path) -> Iterator[str]:
     found, file = statements(folder), folder / STATEMENTS
-    committed: dict[str, str] = json.loads(file.read_text()) if file.is_file() else {}
+    records = json.loads(file.read_text()) if file.is_file() else []
+    committed = {record["coq"].rpartition(".")[2]: record.get("sha256") for record in records}
     for name in sorted(found.keys() | committed.keys()):
         if name not in found:
             yield f"Main.v no longer states {name}"
