@@ -9,6 +9,7 @@ taken back.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -122,7 +123,7 @@ class TreeCache(Cache):
         """
         start = self.lengths[row]
         nodes = list(nodes)
-        if any(a >= b for a, b in zip(nodes, nodes[1:], strict=False)) or (nodes and nodes[0] < 0):
+        if any(a >= b for a, b in pairwise(nodes)) or (nodes and nodes[0] < 0):
             raise DraftcertError(f"cannot commit the nodes {nodes}: a path ascends from the root")
         moved = next((index for index, node in enumerate(nodes) if index != node), len(nodes))
         if moved < len(nodes):

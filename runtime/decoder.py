@@ -7,23 +7,25 @@ token after it is the next root.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from ..theory.errors import DraftcertError
 from ..theory.rule import Rule
 from ..theory.rules import strict_greedy
-from .cache import TreeCache
+from .budget import Latency, cached_latency
+from .certify import row_stats
 from .drafters import Drafter, Observation, TokenRecycling
+from .forward import TreeForward, padded
 from .models import LoadedModel
-from .trace import DecodeStats, Seconds, Step
+from .reference import RowStats
+from .trace import DecodeStats, Seconds, Step, strict_certificates
 from .tree import Tree
-from .verify import Verification, greedy_tokens, walk
+from .verify import greedy_tokens, walk
 
 _TOP_KEPT = 16
 """Most likely tokens kept of every row: what steps record and drafters learn from."""
@@ -64,6 +66,8 @@ class GreedyTreeDecoder:
     `target`: the model, or what `load_model` returns. `drafter`: anything with the `Drafter` protocol, Token Recycling
     if not given. `rule`: under strict greedy the output is the target's own greedy output, whatever the drafter; a
     relaxed rule may differ from it. `max_nodes`: nodes of a tree, the root included, at most.
+    `latency`: cost-aware trees: only as many nodes as pay for themselves by this table of the target's latency, or
+    by the one "measured" on this machine (once, then kept).
 
     Raises:
         DraftcertError: a target whose cache cannot take drafts back, or that takes no positions.
@@ -81,6 +85,7 @@ class GreedyTreeDecoder:
         drafter: Drafter | None = None,
         rule: Rule | None = None,
         max_nodes: int = 16,
+        latency: Latency | Literal["measured"] | None = None,
     ):
         self.target = target.model if isinstance(target, LoadedModel) else target
         self.drafter = TokenRecycling() if drafter is None else drafter
@@ -89,6 +94,7 @@ class GreedyTreeDecoder:
             raise DraftcertError(f"max_nodes = {max_nodes}: a tree has at least its root")
         self.max_nodes = max_nodes
         self._engine = TreeForward(self.target)
+        self.latency = cached_latency(self._engine, max_nodes) if latency == "measured" else latency
 
     def generate(
         self,
@@ -129,7 +135,7 @@ class GreedyTreeDecoder:
         for sequence in sequences:
             stats.finish_reasons[sequence.finish_reason] = stats.finish_reasons.get(sequence.finish_reason, 0) + 1
         return Generation(
-            sequences=_padded([sequence.context for sequence in sequences], self._engine.pad_token),
+            sequences=padded([sequence.context for sequence in sequences], self._engine.pad_token),
             tokens=[sequence.context[len(sequence.prompt) :] for sequence in sequences],
             finish_reasons=[sequence.finish_reason for sequence in sequences],
             steps=steps,
@@ -178,12 +184,12 @@ class GreedyTreeDecoder:
         while True:
             passed = perf_counter()
             results, observed = [], []
-            for sequence, tree, rows in zip(active, trees, logits, strict=True):
+            for tree, rows in zip(trees, logits, strict=True):
                 outcome = walk(rows, tree, self.rule, greedy_tokens(rows))
-                results.append((outcome, _top(rows)))
+                results.append((outcome, row_stats(rows, min(_TOP_KEPT, rows.shape[-1]))))
             verified = perf_counter()
-            for index, (sequence, tree, (outcome, top)) in enumerate(zip(active, trees, results, strict=True)):
-                sequence.drafter.observe(sequence.context, _observation(tree, outcome, top))
+            for index, (sequence, tree, (outcome, rows)) in enumerate(zip(active, trees, results, strict=True)):
+                sequence.drafter.observe(sequence.context, _observation(tree, outcome.path, rows))
                 if len(tree) == 1 and len(sequence.context) == len(sequence.prompt):
                     cache.lengths[index] = len(sequence.prompt)
                 else:
@@ -194,8 +200,8 @@ class GreedyTreeDecoder:
             committed = perf_counter()
             seconds = Seconds(drafted - start, passed - drafted, verified - passed, committed - verified)
             stats.add_pass(seconds)
-            for (sequence, prefix, kept), tree, (outcome, top) in zip(observed, trees, results, strict=True):
-                step = Step(sequence.row, prefix, tree, *outcome, tuple(kept), *top, seconds)
+            for (sequence, prefix, kept), tree, (outcome, rows) in zip(observed, trees, results, strict=True):
+                step = Step(sequence.row, prefix, tree, outcome.path, outcome.token, tuple(kept), rows, seconds)
                 stats.add(step)
                 yield step
             start = perf_counter()
@@ -215,7 +221,8 @@ class GreedyTreeDecoder:
         tree = sequence.drafter.propose(sequence.context, self.max_nodes, depth)
         if tree.tokens[0] != sequence.context[-1]:
             raise DraftcertError(
-                f"the drafter's tree starts from token {tree.tokens[0]}, but the last committed token is {sequence.context[-1]}"
+                f"the drafter's tree starts from token {tree.tokens[0]}, but the last committed token is "
+                f"{sequence.context[-1]}"
             )
         if len(tree) > self.max_nodes or max(tree.depths) > depth:
             raise DraftcertError(
@@ -223,98 +230,7 @@ class GreedyTreeDecoder:
                 f"{self.max_nodes} to depth {depth}"
             )
         tree.check_vocabulary(self._engine.vocabulary)
-        return tree
-
-
-class TreeForward:
-    """One pass of a transformers causal model over the nodes of draft trees: masks, positions, cache."""
-
-    def __init__(self, model: Any):
-        self.model = model.eval()
-        self.config = model.config.get_text_config(decoder=True)
-        self.vocabulary = model.get_output_embeddings().weight.shape[0]
-        self.max_positions = getattr(self.config, "max_position_embeddings", None) or 2**62
-        pad = getattr(model.generation_config, "pad_token_id", None)
-        self.pad_token = 0 if pad is None else pad
-        accepted = inspect.signature(model.forward).parameters
-        name = type(model).__name__
-        if "position_ids" not in accepted:
-            raise DraftcertError(f"{name} takes no position_ids, so nodes of one depth cannot share their position")
-        if self.config._attn_implementation not in ("sdpa", "eager"):
-            raise DraftcertError(
-                f"{name} uses the attention '{self.config._attn_implementation}', which takes no tree mask: load it "
-                "with attn_implementation='sdpa' or 'eager'"
-            )
-        self._cache_name = "cache" if "cache" in accepted else "past_key_values"
-        self._windows = _windows(model, self.config)
-
-    def new_cache(self, prompts: Sequence[int], extra: int) -> TreeCache:
-        """A cache for prompts of these lengths with `extra` tokens each."""
-        return TreeCache(self.config.num_hidden_layers, len(prompts), max(prompts) + extra)
-
-    def prefill(self, prompts: list[list[int]], cache: TreeCache) -> list[torch.Tensor]:
-        """Pass over the prompts, the shorter ones padded on the right where nothing attends to; the last rows' logits."""
-        lengths = [len(prompt) for prompt in prompts]
-        tokens = _padded(prompts, self.pad_token).to(self.model.device)
-        single = len(set(lengths)) == 1
-        keep: Any = 1 if single else 0
-        logits = self._forward(tokens, None, torch.arange(max(lengths))[None].expand(len(prompts), -1), cache, keep)
-        return [logits[row, -1:] if single else logits[row, length - 1 : length] for row, length in enumerate(lengths)]
-
-    def __call__(self, trees: Sequence[Tree], cache: TreeCache) -> list[torch.Tensor]:
-        """Logits `[nodes, vocab]` of every tree, evaluated behind the committed tokens of its row of the cache."""
-        nodes, longest = max(map(len, trees)), max(cache.lengths)
-        batch, span = len(trees), longest + nodes
-        tokens = torch.full((batch, nodes), self.pad_token)
-        key_positions = torch.arange(span).repeat(batch, 1)
-        mask = torch.zeros(batch, 1, nodes, span, dtype=torch.bool)
-        for row, (tree, length) in enumerate(zip(trees, cache.lengths, strict=True)):
-            size = len(tree)
-            tokens[row, :size] = torch.tensor(tree.tokens)
-            key_positions[row, length : length + size] = tree.positions(length)
-            mask[row, 0, :size, :length] = True
-            mask[row, 0, :size, length : length + size] = tree.ancestor_mask()
-            # Padding attends to the first token: a row of the softmax must not be empty. Nothing attends to padding.
-            mask[row, 0, size:, 0] = True
-        starts = torch.tensor(cache.lengths)[:, None]
-        positions = key_positions.gather(1, starts + torch.arange(nodes))
-        masks: Any = {}
-        for kind, window in self._windows.items():
-            distance = positions[:, None, :, None] - key_positions[:, None, None, :]
-            masks[kind] = (mask if window is None else mask & (distance < window)).to(self.model.device)
-        attention = masks if len(masks) > 1 else next(iter(masks.values()))
-        logits = self._forward(tokens.to(self.model.device), attention, positions, cache, 0)
-        return [logits[row, : len(tree)] for row, tree in enumerate(trees)]
-
-    def _forward(
-        self, tokens: torch.Tensor, mask: Any, positions: torch.Tensor, cache: TreeCache, keep: int
-    ) -> torch.Tensor:
-        return self.model(
-            input_ids=tokens,
-            attention_mask=mask,
-            position_ids=positions.to(self.model.device),
-            use_cache=True,
-            logits_to_keep=keep,
-            **{self._cache_name: cache},
-        ).logits
-
-
-def _windows(model: Any, config: Any) -> dict[str, int | None]:
-    """The sliding window of each kind of attention layer, `None` for full attention."""
-    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
-
-    windows: dict[str, int | None] = {}
-    for layer in DynamicCache(config=config).layers:
-        if type(layer) is DynamicLayer:
-            windows["full_attention"] = None
-        elif type(layer) is DynamicSlidingWindowLayer:
-            windows["sliding_attention"] = layer.sliding_window
-        else:
-            raise DraftcertError(
-                f"{type(model).__name__} keeps a {type(layer).__name__}: its state cannot be taken back to before a "
-                "rejected draft, so it cannot be decoded with trees"
-            )
-    return windows or {"full_attention": None}
+        return tree if self.latency is None else self.latency.prune(tree)
 
 
 def _prompts(input_ids: Any) -> list[list[int]]:
@@ -328,11 +244,6 @@ def _prompts(input_ids: Any) -> list[list[int]]:
     return [[int(token) for token in row] for row in rows]
 
 
-def _padded(rows: Sequence[Sequence[int]], pad: int) -> torch.Tensor:
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])
-
-
 def _kept(tokens: list[int], sequence: _Sequence, eos: frozenset[int]) -> list[int]:
     """What is committed of the verified tokens: up to the first end of sequence, within the budget."""
     kept = tokens[: sequence.remaining]
@@ -344,11 +255,6 @@ def _kept(tokens: list[int], sequence: _Sequence, eos: frozenset[int]) -> list[i
     return kept
 
 
-def _top(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    values, ids = rows.float().topk(min(_TOP_KEPT, rows.shape[-1]))
-    return values, ids, rows.float().logsumexp(-1)
-
-
-def _observation(tree: Tree, outcome: Verification, top: tuple[torch.Tensor, ...]) -> Observation:
-    values, ids, logsumexp = top
-    return Observation(tree, outcome.path, ids.tolist(), (values - logsumexp[:, None]).exp().tolist())
+def _observation(tree: Tree, path: tuple[int, ...], rows: RowStats) -> Observation:
+    probabilities = (rows.top_values - rows.logsumexp[:, None]).exp()
+    return Observation(tree, path, rows.top_ids.tolist(), probabilities.tolist(), strict_certificates(rows).tolist())

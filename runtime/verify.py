@@ -14,7 +14,8 @@ from typing import NamedTuple
 import torch
 
 from ..theory.errors import DraftcertError
-from ..theory.rule import RankCondition, Rule, fold_conditions
+from ..theory.rule import Condition, RankCondition, Rule, fold_conditions
+from .certify import certify
 from .tree import Tree
 
 
@@ -50,7 +51,8 @@ def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule) -> Verifica
     """
     if target_logits.ndim != 2 or target_logits.shape[0] != len(tree):
         raise DraftcertError(
-            f"target_logits must be [nodes, vocab] = [{len(tree)}, vocab], one row a node, not {list(target_logits.shape)}"
+            f"target_logits must be [nodes, vocab] = [{len(tree)}, vocab], one row a node, "
+            f"not {list(target_logits.shape)}"
         )
     tree.check_vocabulary(target_logits.shape[1])
     return walk(target_logits, tree, rule, greedy_tokens(target_logits))
@@ -103,11 +105,15 @@ def fixed_count(rule: Rule) -> int | None:
     """How many tokens the rule accepts in every row, if only ranks decide that; `None` if the row matters."""
     if not all(isinstance(condition, RankCondition) and condition.limit.is_number for condition in rule.conditions):
         return None
-    return fold_conditions(rule.accepts, lambda condition: int(condition.limit), min, max)
+    return fold_conditions(rule.accepts, _limit, min, max)
+
+
+def _limit(condition: Condition) -> int:
+    if not isinstance(condition, RankCondition):
+        raise DraftcertError(f"{condition} is no limit on ranks")
+    return int(condition.limit)
 
 
 def accepted_count(row: torch.Tensor, rule: Rule) -> int:
     """How many tokens of one row `[vocab]` the rule accepts."""
-    from .certify import certify
-
     return int(certify(row[None], rule).accepted[0])

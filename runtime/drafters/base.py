@@ -18,13 +18,15 @@ Successors = Sequence[tuple[int, float]]
 class Observation:
     """What one target pass told: per node of `tree` the target's most likely tokens and their probabilities.
 
-    `path` is the accepted path; the greedy token after a node is `top_ids[node][0]`.
+    `path` is the accepted path, `certificates` the strict certificate (nats) of every row; the greedy token after a
+    node is `top_ids[node][0]`.
     """
 
     tree: Tree
     path: tuple[int, ...]
     top_ids: list[list[int]]
     top_probabilities: list[list[float]]
+    certificates: list[float]
 
 
 @runtime_checkable
@@ -51,16 +53,22 @@ class SuccessorDrafter(ABC):
         """The drafter for a new sequence: itself, unless it remembers the sequence."""
         return self
 
+    def prepare(self, context: Sequence[int], max_nodes: int, max_depth: int) -> None:
+        """Do what has to be done once a step before successors are asked for; nothing by default."""
+        return
+
     @abstractmethod
     def successors(self, context: Sequence[int], path: tuple[int, ...]) -> Successors:
         """Likely successors of `context` followed by the drafted tokens `path`, each token once."""
 
     def propose(self, context: Sequence[int], max_nodes: int, max_depth: int) -> Tree:
         """The most likely tree of that size."""
+        self.prepare(context, max_nodes, max_depth)
         return grow(context[-1], lambda path: self.successors(context, path), max_nodes, max_depth)
 
     def observe(self, context: Sequence[int], observation: Observation) -> None:
-        """Learn from the pass over the tree that was proposed for `context`."""
+        """Learn from the pass over the tree that was proposed for `context`; nothing by default."""
+        return
 
 
 def grow(root: int, successors: Callable[[tuple[int, ...]], Successors], max_nodes: int, max_depth: int) -> Tree:

@@ -1,55 +1,87 @@
 """Token Recycling: what the target last found likely after a token is drafted when the token comes again.
 
 A table of the k last seen successors of every token, filled from the target's own passes: accepted and rejected nodes
-alike. No training, no second model. The estimates that order the tree are hit rates, counted while decoding, of
+alike. No training, no second model. Entries are kept for pairs of tokens too: a pair that came before is the better
+witness, the single token knows more. The estimates that order the tree are hit rates, counted while decoding, of
 successors with this rank and this stored probability.
 
-Source: Luo et al. 2024, arXiv 2408.08696 (the table and its updates); the best-first tree with calibrated
-probabilities in place of a fixed tree shape is ours.
+Source: Luo et al. 2024, arXiv 2408.08696 (the table and its updates, single tokens, fixed tree shapes); pairs,
+calibration, best-first and certificate-guided trees are added here.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from math import ceil, log
+from typing import Literal
 
 from .base import HitRate, Observation, SuccessorDrafter, Successors
 
-_BINS = (0.01, 0.05, 0.15, 0.35, 0.6, 0.85, 0.97)
+Shape = Literal["best-first", "static", "certificate-guided"]
+
+_EDGES = (0.01, 0.05, 0.15, 0.35, 0.6, 0.85, 0.97)
 """Edges of the classes of stored probabilities within which hit rates are counted."""
 _CENTRES = (0.003, 0.02, 0.06, 0.15, 0.3, 0.5, 0.65, 0.75)
 """First guess of the hit rate in each class: a stored probability is over-confident in a new context."""
+_STATIC_DECAY = 0.45
+"""A static tree takes the successor of rank r as if its probability were this to the power r + 1."""
 
 
 class TokenRecycling(SuccessorDrafter):
     """The table, kept from one sequence to the next; `clear()` forgets it.
 
-    `successors_kept`: how many successors of a token are remembered (k of the paper).
+    `successors_kept`: how many successors of a token are remembered (k of the paper). `longest`: entries are kept for
+    the last 1 to `longest` tokens. `shape` of the trees: "best-first" by estimated probabilities; "static", one shape
+    at every step as in the paper, by ranks alone; "certificate-guided", best-first with fewer children where the
+    target was certain when the entry was made: one where its strict certificate reached ln 2, all where it was 0.
     """
 
-    def __init__(self, successors_kept: int = 8):
-        self.successors_kept = successors_kept
+    def __init__(self, successors_kept: int = 8, longest: int = 2, shape: Shape = "best-first"):
+        self.successors_kept, self.longest, self.shape = successors_kept, longest, shape
         self.clear()
 
     def clear(self) -> None:
         """Forget all successors and hit rates."""
-        self.table: dict[int, list[tuple[int, int]]] = {}
-        self.hit_rate = HitRate(lambda rank, level: _CENTRES[level] / (1 if rank == 0 else 1.5))
+        self.table: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        self.hit_rate = HitRate(lambda length, rank, level: _CENTRES[level] / (1 if rank == 0 else 1.5))
 
     def successors(self, context: Sequence[int], path: tuple[int, ...]) -> Successors:
-        """The last seen successors of the last token."""
-        entry = self.table.get(path[-1] if path else context[-1], ())
-        return [(token, self.hit_rate(rank, level)) for rank, (token, level) in enumerate(entry)]
+        """The last seen successors of the last tokens: those of the longest known context, then the shorter ones'."""
+        found: dict[int, float] = {}
+        for length, rank, token, level in self._entries((*context[-self.longest :], *path)):
+            if token not in found:
+                found[token] = (
+                    _STATIC_DECAY ** (rank + 1) if self.shape == "static" else self.hit_rate(length, rank, level)
+                )
+        return list(found.items())
 
     def observe(self, context: Sequence[int], observation: Observation) -> None:
         """Count hits along the accepted path, then remember the new successors of every node, accepted ones last."""
-        tokens, path = observation.tree.tokens, observation.path
+        tree, path = observation.tree, observation.path
+        before = tuple(context[-self.longest :])
+        tails = [before]
+        for node in range(1, len(tree)):
+            tails.append((*tails[tree.parents[node]], tree.tokens[node])[-self.longest :])
         for node in path:
             greedy = observation.top_ids[node][0]
-            for rank, (token, level) in enumerate(self.table.get(tokens[node], ())):
-                self.hit_rate.add(token == greedy, rank, level)
+            named: set[int] = set()
+            for length, rank, token, level in self._entries(tails[node]):
+                if token not in named:
+                    named.add(token)
+                    self.hit_rate.add(token == greedy, length, rank, level)
         accepted = set(path)
-        rejected = (node for node in range(len(tokens)) if node not in accepted)
-        for node in (*rejected, *path):
-            ids, probabilities = observation.top_ids[node], observation.top_probabilities[node]
-            kept = zip(ids[: self.successors_kept], probabilities[: self.successors_kept], strict=True)
-            self.table[tokens[node]] = [(token, sum(p > edge for edge in _BINS)) for token, p in kept]
+        for node in (*(node for node in range(len(tree)) if node not in accepted), *path):
+            width = self.successors_kept
+            if self.shape == "certificate-guided":
+                width = max(1, ceil(width * (1 - min(1.0, observation.certificates[node] / log(2)))))
+            pairs = zip(observation.top_ids[node][:width], observation.top_probabilities[node][:width], strict=True)
+            entry = [(token, bisect_left(_EDGES, probability)) for token, probability in pairs]
+            for length in range(1, len(tails[node]) + 1):
+                self.table[tails[node][-length:]] = entry
+
+    def _entries(self, tail: tuple[int, ...]):
+        """Length of the context, rank, token and class of probability of every remembered successor."""
+        for length in range(min(self.longest, len(tail)), 0, -1):
+            for rank, (token, level) in enumerate(self.table.get(tail[-length:], ())):
+                yield length, rank, token, level
