@@ -11,6 +11,7 @@ import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from math import isqrt
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,14 +20,17 @@ import mpmath
 from flint import arb, fmpq
 
 from ..theory import FORMULAS, DraftcertError, Formula
+from ..theory.margins import MARGIN_FORMULAS
 from ..theory.pool import Pool, select_pool
 from .balls import ball_function, bounds, precision, sum_balls
 from .divergence import Divergence, kl
 from .families import FAMILIES, make_row
 from .polish import Optimum, certified_digits, least, polish
 from .program import Solution, solve
-from .row import ExactRow
+from .row import ExactRow, read_row
 
+COMPARED: Mapping[str, Formula] = MappingProxyType({**FORMULAS, **MARGIN_FORMULAS})
+"""The formulas that are compared, by name."""
 DIGITS = 50
 """Digits every formula must agree to, relative to the value."""
 WORKING_DIGITS = 2 * DIGITS + 10
@@ -140,6 +144,52 @@ def _kl_of_logs(solved: Solved) -> Claim | None:
     return Claim([(p, arb(p / q).log()) for p, q in _kl(solved).terms], solved.optimum.enclosure)
 
 
+def _one_against_many(solved: Solved) -> Claim | None:
+    """One accepted token over equal competitors."""
+    p, m = solved.p, solved.candidates
+    if solved.accepted != 1 or p[1] != p[m] or p[0] == p[1]:
+        return None
+    return Claim([(fmpq(m), p[0] - p[1], p[1])], solved.optimum.enclosure)
+
+
+def _tree_margin(solved: Solved) -> Claim | None:
+    """The same without any other token: the extremal target of M7."""
+    p, m = solved.p, solved.candidates
+    if solved.accepted != 1 or p[1] != p[m] or any(p[m + 1 :]):
+        return None
+    return Claim([(fmpq(m), p[0] - p[1])], solved.optimum.enclosure)
+
+
+def _ratio(solved: Solved) -> fmpq | None:
+    """The y of a target proportional to (y, 1, ..., 1, 1/y) over m + 1 tokens, the extremal one of M6; y rational."""
+    first, m = solved.row.ranked, solved.candidates
+    last = first[m]
+    if solved.accepted != 1 or any(first[m + 1 :]) or not last or first[0] == last:
+        return None
+    y = fmpq(isqrt(first[0] * last), last)
+    middle = {fmpq(weight) for weight in first[1:m]}
+    return y if y * y * last == first[0] and middle <= {y * last} else None
+
+
+def _tree_ratio(solved: Solved) -> Claim | None:
+    y = _ratio(solved)
+    return y and Claim([(fmpq(solved.candidates), solved.p[0] - solved.p[solved.candidates])], arb(y - 1))
+
+
+def _tree_last_margin(solved: Solved) -> Claim | None:
+    y = _ratio(solved)
+    return y and Claim([(fmpq(solved.candidates), y - 1)], solved.optimum.enclosure)
+
+
+def _additive_near(solved: Solved) -> Claim | None:
+    """The extremal target of M2: two accepted tokens over m equal competitors, the second one pooled."""
+    p, m = solved.p, solved.candidates
+    if solved.accepted != 2 or len(p) < m + 2 or p[2] != p[m + 1] or any(p[m + 2 :]):
+        return None
+    t, g = p[0] - p[2], p[0] - p[1]
+    return Claim([(fmpq(m), t, g)], solved.optimum.enclosure) if t > 0 and g <= m * t / (m + 1) else None
+
+
 CLAIMS: Mapping[str, Callable[[Solved], Claim | None]] = MappingProxyType(
     {
         "phi": _phi,
@@ -150,6 +200,11 @@ CLAIMS: Mapping[str, Callable[[Solved], Claim | None]] = MappingProxyType(
         "ceiling": _ceiling,
         "kl": _kl,
         "kl_of_logs": _kl_of_logs,
+        "one_against_many": _one_against_many,
+        "tree_margin": _tree_margin,
+        "tree_ratio": _tree_ratio,
+        "tree_last_margin": _tree_last_margin,
+        "additive_near": _additive_near,
     }
 )
 """For every formula by name: its claim on a solved row, None where it says nothing."""
@@ -241,6 +296,14 @@ STANDARD = ((2, 1, 1), (3, 1, 1), (3, 1, 2), (4, 1, 1), (4, 2, 2), (5, 1, 3), (5
 """Tokens, accepted tokens and candidates of the rows the ledger rests on, for every family."""
 
 
+EXTREMAL = (
+    *((w, 1) for w in ([4, 1], [9, 4], [9, 3, 1], [25, 15, 9], [100, 10, 10, 1])),
+    *((w, 1) for w in ([7, 2, 2], [1000, 999, 999], [5, 1, 1, 1])),
+    *((w, 2) for w in ([5, 4, 2], [6, 6, 1], [7, 5, 3, 3], [10, 9, 1, 1, 1])),
+)
+"""Weights and accepted tokens of targets at which margin bounds are attained; all other tokens are competitors."""
+
+
 def standard_rows() -> list[Solved]:
     """The solved rows the ledger rests on: the same on every machine."""
     made = [
@@ -248,6 +311,10 @@ def standard_rows() -> list[Solved]:
         for family in FAMILIES.values()
         for index, (tokens, accepted, candidates) in enumerate(STANDARD)
         if tokens >= family.least
+    ]
+    made += [
+        solve_row(read_row(weights, normalize=True), accepted, len(weights) - accepted)
+        for weights, accepted in EXTREMAL
     ]
     return [solved for solved in made if solved]
 
@@ -262,7 +329,7 @@ def ledger(solved: Sequence[Solved]) -> dict[str, Any]:
             "method": "exact-KL program from the predicate (cvxpy), polished (mpmath), weak duality (python-flint)",
             "tools": dict(agreed.tools),
         }
-        for agreed in (agree(formula, solved) for formula in FORMULAS.values())
+        for agreed in (agree(formula, solved) for formula in COMPARED.values())
     }
 
 

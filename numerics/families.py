@@ -92,11 +92,13 @@ def _extremal(draw: random.Random, tokens: int) -> list:
     """Where the margin bounds are attained: one token above equal ones, two equal ends, a spike of two."""
     gap = Fraction(draw.randint(1, 99), 100)
     others = tokens - 1
+    y = draw.randint(2, 9)
     return draw.choice(
         (
             [(1 + others * gap) / tokens, *[(1 - gap) / tokens] * others],
             [(1 + gap) / 2, (1 - gap) / 2, *[Fraction(0)] * (tokens - 2)],
-            _weights([100, *[10] * (tokens - 2), 1]),
+            _weights([y * y, *[y] * (tokens - 2), 1]),
+            _weights([y + 1, y, *[1] * (tokens - 2)]),
         )
     )
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-import sympy
 from flint import arb, fmpq
 
 from ..theory import DraftcertError, Rule, parse_rule
-from ..theory.theorems.trees import M6_MARGIN, M6_VALUE, g, m, y
-from .balls import ball_function, precision, to_fmpq, to_mpf
+from ..theory.margins import TREE_LAST_MARGIN, TREE_RATIO
+from .balls import formula_function, precision, to_fmpq
 from .certificate import projected
 from .decide import accepted_count
 from .enclosure import Enclosure, is_certain
@@ -115,13 +114,11 @@ class _Bounds:
         """M6: the margin to the last of the candidates."""
         if self.g == 1:
             return (self._bound([ONE], [ZERO] * self.m),) * 2
-        root = sympy.solve(sympy.numer(sympy.together(M6_MARGIN - g)), y)
         bits = int(3.33 * self.digits) + 64
         while True:
             with precision(bits):
-                count, margin = fmpq(self.m), to_fmpq(self.g)
-                ratio = max((arb(ball_function(r, (m, g))(count, margin)) for r in root), key=to_mpf)
-                ball = arb(ball_function(M6_VALUE, (m, y))(count, ratio)) if self.g else arb(0)
+                ratio = formula_function(TREE_RATIO)(fmpq(self.m), to_fmpq(self.g))
+                ball = arb(formula_function(TREE_LAST_MARGIN)(fmpq(self.m), ratio)) if self.g else arb(0)
             if is_certain(ball, self.digits):
                 break
             bits *= 2

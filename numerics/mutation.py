@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import sympy
 
@@ -14,23 +15,26 @@ TINY = sympy.Rational(1, 10**20)
 """A relative error that double precision cannot see; in the level, where values are stationary, it shows squared."""
 
 
-def mutants(formula: Formula) -> Iterator[Formula]:
+@cache
+def mutants(formula: Formula) -> tuple[Formula, ...]:
     """The formula with one thing changed, each named after the change."""
-    for form in ("expression", "stable"):
-        for name, changed in _changes(getattr(formula, form)):
-            yield replace(formula, statement=f"{form}: {name}", **{form: changed})
+    return tuple(
+        replace(formula, statement=f"{form}: {name}", **{form: changed})
+        for form in ("expression", "stable")
+        for name, changed in _changes(getattr(formula, form))
+    )
 
 
 def _changes(expression: sympy.Expr) -> Iterator[tuple[str, sympy.Expr]]:
     yield "sign", -expression
     yield "twice", 2 * expression
     yield "off by 1e-20", expression * (1 - TINY)
-    for symbol in sorted(expression.free_symbols, key=str):
+    for symbol in sorted(expression.atoms(sympy.Symbol), key=str):
         for name, changed in (("doubled", 2 * symbol), ("squared", symbol**2), ("off by 1e-20", symbol * (1 + TINY))):
-            yield f"{symbol} {name}", expression.xreplace({symbol: changed})  # type: ignore[misc]
+            yield f"{symbol} {name}", expression.subs(symbol, changed)
     functions = expression.atoms(sympy.log, Bennett, log1p, expm1)
     for function in sorted(functions, key=sympy.default_sort_key):
         argument = function.args[0]
         changed = function.func(argument * sympy.Rational(9, 10))
-        yield f"argument of {function}", expression.xreplace({function: changed})
-        yield f"{function} to first order", expression.xreplace({function: argument})
+        yield f"argument of {function}", expression.subs(function, changed)
+        yield f"{function} to first order", expression.subs(function, argument)

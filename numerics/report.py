@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..theory import FORMULAS, DraftcertError
+from ..theory import DraftcertError
+from .agreement import COMPARED
 from .mutation import mutants
 
 
@@ -90,7 +91,7 @@ class Report:
         rows = []
         for name in {name: None for outcome in self.outcomes for name in outcome.caught}:
             caught = {k for outcome in self.outcomes for k in outcome.caught.get(name, ())}
-            changes = [mutant.statement for mutant in mutants(FORMULAS[name])]
+            changes = [mutant.statement for mutant in mutants(COMPARED[name])]
             rows.append(MutationRow(name, len(changes), [c for k, c in enumerate(changes) if k not in caught]))
         return tuple(rows)
 

@@ -25,8 +25,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from ..theory import FORMULAS, DraftcertError, parse_rule
-from .agreement import DIGITS, WORKING_DIGITS, Solved, agreement, certify
+from ..theory import DraftcertError, parse_rule
+from .agreement import COMPARED, DIGITS, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
 from .balls import to_mpf
 from .certificate import Certificate, certificate_of_row
@@ -110,16 +110,20 @@ def cases(profile: str, seed: int, rules: Sequence[str] = RULES) -> Iterator[Cas
             draw = random.Random(f"{seed}/{family.name}/{index}")
             tokens = max(family.least, plan.sizes[index % len(plan.sizes)])
             rule = rules[(index + position) % len(rules)]
+            candidates = draw.randint(1, min(tokens - 1, 4))
+            if family.name == "extremal" and index % 2:  # where a margin bound is attained: all others compete
+                accepted = 1 + (index // 2 % 2 if tokens > 2 else 0)
+                rule, candidates = f"top_m({accepted})", tokens - accepted
             yield Case(
                 family.name,
                 index,
                 seed,
                 tokens,
                 rule,
-                candidates=draw.randint(1, min(tokens - 1, 4)),
+                candidates,
                 divergence=names[index // 3 % len(names)] if index % 3 == 2 else "kl",
                 solver="SCS" if index % 10 == 9 else "CLARABEL",
-                logit_ratio=draw.choice(LOGIT_RATIOS) if needs_ratio[rule] else None,
+                logit_ratio=draw.choice(LOGIT_RATIOS) if needs_ratio.get(rule) else None,
             )
     for index, tokens in enumerate(plan.large):
         yield Case("language model", index, seed, tokens, rules[index % len(rules)], 1 + index)
@@ -154,8 +158,9 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
         digits.append(certified_digits(optimum.enclosure, found.ball))
         if small:
             solved = Solved(row, accepted, case.candidates, optimum)
-            digits += [d for f in FORMULAS.values() if (d := agreement(f, solved)) is not None]
-            caught = _caught(solved) if case.index < MUTATION_CASES else {}
+            digits += [d for f in COMPARED.values() if (d := agreement(f, solved)) is not None]
+            faces_mutants = case.index < MUTATION_CASES or case.family == "extremal"
+            caught = _caught(solved) if faces_mutants else {}
     worst = float(min(digits))
     solver_digits = _solver_digits(optimum, solutions)
     value = mpmath.nstr(to_mpf(optimum.enclosure), 30)
@@ -195,7 +200,7 @@ def _solver_digits(optimum: Optimum, solutions: Sequence[Solution]) -> float | N
 def _caught(solved: Solved) -> dict[str, list[int]]:
     """Which mutated formulas this case refuses, by position."""
     caught: dict[str, list[int]] = {}
-    for formula in FORMULAS.values():
+    for formula in COMPARED.values():
         digits = (agreement(mutant, solved) for mutant in mutants(formula))
         caught[formula.name] = [k for k, each in enumerate(digits) if each is not None and each < DIGITS]
     return caught
