@@ -62,7 +62,8 @@ class Judge:
 class Guarantee:
     """What a mean KL guarantees on N positions with these certificates (the mean-KL theorem).
 
-    At most k positions can be rejected, k the largest number with `C_(1) + ... + C_(k) <= N eps`, ascending.
+    At most k positions can be rejected, k the largest number with `C_(1) + ... + C_(k) <= N eps`, ascending. This is
+    `numerics.guaranteed_acceptance` and `mean_kl_for` for whole curves over many positions, in float64.
     """
 
     def __init__(self, certificates: np.ndarray) -> None:

@@ -49,7 +49,7 @@ class Grid:
         if not self.rules or not self.widths:
             raise DraftcertError("an audit needs at least one rule and one width")
         if min(self.widths) < 1 or len(set(self.widths)) < len(self.widths) or len(set(self.rules)) < len(self.rules):
-            raise DraftcertError(f"rules must differ and widths be different numbers >= 1: {self.rules}, {self.widths}")
+            raise DraftcertError(f"rules must differ, widths be different numbers >= 1: {self.rules}, {self.widths}")
 
     def cells(self) -> list[tuple[str, Rule, int, str]]:
         """Every (rule text, rule, width, column suffix)."""
@@ -59,7 +59,8 @@ class Grid:
 def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid: Grid) -> dict[str, np.ndarray]:
     """Measure rows `[positions, vocab]`; the columns of the audit table, one entry a position.
 
-    - `target_token`, `top1`, `top2`, `top10_mass`; `entropy` and Medusa's `floored_entropy` (nats); `top_ids`, `top_logprobs`: the 16 most likely.
+    - `target_token`, `top1`, `top2`, `top10_mass`; `entropy` and Medusa's `floored_entropy` (nats); the 16 most likely
+      tokens: `top_ids`, `top_logprobs`.
     - per cell `C|rule|m`: the certificate, rounded down, infinite where the rule cannot reject; `accepted_size|rule`.
     - with a drafter `kl` (target first, rounded up), `reverse_kl`, `total_variation`; `draft_rank`: rank of the
       target's token in the drafter, ties by lowest id; `draft_ids`: the drafter's most likely tokens, as many as the

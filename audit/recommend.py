@@ -198,7 +198,7 @@ def recommend(audit: Audit, wanted: Wanted) -> list[Recommendation]:
 def promise(wanted: Wanted) -> Iterable[str]:
     """What a recommendation guarantees, and what it does not."""
     yield {
-        "guaranteed": "Guaranteed: on the audited positions any drafter with this mean KL has at least this acceptance.",
+        "guaranteed": "Guaranteed: any drafter with this mean KL on these positions has at least this acceptance.",
         "certified": "Certified: on this share of the audited positions the drafter's KL is below the certificate.",
         "measured": "Measured: so often was an accepted token among the drafter's candidates on these positions.",
     }[wanted.by]

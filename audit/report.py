@@ -27,9 +27,11 @@ class Report:
     summary: dict[str, Any]
 
     @property
-    def text(self) -> str:
-        """The report as Markdown."""
-        return self.markdown.read_text("utf-8")
+    def overview(self) -> str:
+        """What a terminal shows: the facts, rules and widths, and the recommended settings, as Markdown."""
+        facts = [f"{name}: {readable(value)}" for name, value in self.summary["facts"].items()]
+        shown = [table for part in self.sections for table in part.tables if table.key in ("sweep", "recommendation")]
+        return "\n".join([*facts, *(line for table in shown for line in ("", *_markdown(table)))])
 
 
 def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
@@ -57,7 +59,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["value"] = readable
-    environment.filters["cell"] = lambda value: readable(value).replace("|", "\\|").replace("\n", "\\n")
+    environment.filters["markdown"] = _markdown
     trace = audit.trace()
     context = {
         "facts": facts,
@@ -87,6 +89,18 @@ def readable(value: Any) -> str:
             return "∞" if value > 0 else "-∞"
         return "0" if value == 0 else f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
     return str(value)
+
+
+def _markdown(table: Table) -> list[str]:
+    """A Markdown table, its columns padded to line up."""
+    cells = [list(table.columns), *([_cell(value) for value in row] for row in table.rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(table.columns))]
+    lines = [" | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in cells]
+    return [f"| {line} |" for line in (lines[0], " | ".join("-" * width for width in widths), *lines[1:])]
+
+
+def _cell(value: Any) -> str:
+    return readable(value).replace("|", "\\|").replace("\n", "\\n")
 
 
 def _facts(audit: Audit) -> dict[str, Any]:

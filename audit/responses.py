@@ -185,11 +185,11 @@ def _checked(where: str, chosen: Entry, listed: list[Entry]) -> TopLogprobs:
                 f"{where}: not in descending order: {before.token!r} at {before.logprob} stands before "
                 f"{after.token!r} at {after.logprob}"
             )
-    entries = sorted([*others, chosen], key=lambda entry: -entry.logprob)
+    entries = sorted([chosen, *others], key=lambda entry: -entry.logprob)
     total = math.fsum(math.exp(entry.logprob) for entry in entries)
     if total > 1 + ROUNDING:
         zeros = all(entry.logprob == 0 for entry in entries)
         hint = " (every log-probability is 0: a server's placeholder, no model gives that)" if zeros else ""
         raise DraftcertError(f"{where}: the listed probabilities sum to {total:.6g}, more than 1{hint}")
-    chosen_last = len(entries) > 1 and entries[-1] == chosen
+    chosen_last = len(entries) > 1 and entries[-1] == chosen and chosen.logprob < entries[-2].logprob
     return TopLogprobs(where, chosen, tuple(entries), len(entries) - chosen_last)

@@ -11,9 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import torch
 
-from ..runtime.generated.torch_formulas import phi
+from ..numerics import margin_bounds
 from ..theory import parse_rule
 from .guarantee import Guarantee, Judge, mean_run, statistic
 from .measure import RULES
@@ -228,11 +227,11 @@ def certificate_by_margin(audit: Audit, bins: int = 20) -> Table:
                 [
                     (low + high) / 2,
                     len(inside),
-                    _phi(low),
+                    float(margin_bounds(STRICT, gap=low, digits=15)[0].value),
                     float(inside.min()),
                     statistic(inside, "p50"),
                     float(inside.max()),
-                    high * float(np.log(2)),
+                    float(margin_bounds(STRICT, gap=high, digits=15)[1].value),
                 ]
             )
     return Table(
@@ -249,10 +248,6 @@ def certificate_by_margin(audit: Audit, bins: int = 20) -> Table:
             "strict greedy certificate, nats",
         ),
     )
-
-
-def _phi(margin: float) -> float:
-    return float(phi(torch.tensor(margin, dtype=torch.float64)))
 
 
 def guarantee_curve(audit: Audit, kind: str) -> Table:

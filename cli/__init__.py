@@ -5,10 +5,13 @@ import sys
 import typer
 
 from ..theory.errors import DraftcertError
+from .audit import app as audit
 from .certify import certify
 from .check import check
 from .console import err
 from .generate import generate
+from .recommend import recommend
+from .reproduce import reproduce
 from .validate import validate
 
 app = typer.Typer(
@@ -19,8 +22,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-for command in (check, validate, certify, generate):
+for command in (check, validate, certify, generate, recommend, reproduce):
     app.command()(command)
+app.add_typer(audit, name="audit")
 
 
 def main() -> None:

@@ -1,0 +1,120 @@
+"""`draftcert audit`: measure a model pair and report; `draftcert audit logprobs`: what server answers determine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from .console import Json, out, print_json, progress
+
+app = typer.Typer(
+    invoke_without_command=True,
+    help="Measure acceptance, certificates and divergences of a model pair on real prompts, and write a report.",
+)
+
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, or auto (spread over all GPUs).")]
+Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
+Processes = Annotated[int, typer.Option(min=1, help="Local processes that share the prompts.")]
+Ray = Annotated[str | None, typer.Option(help="Address of a Ray cluster that shares the prompts.")]
+
+
+@app.callback()
+def audit(
+    context: typer.Context,
+    target: Annotated[
+        str, typer.Option(help="Target: Hugging Face id, local folder, GGUF file or smollm2.")
+    ] = "smollm2",
+    draft: Annotated[
+        str | None, typer.Option(help="Drafter: the same, or self:skip=10-19 (the target without these layers).")
+    ] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(help="JSONL (prompt, messages, turns or text) or one prompt a line; else 40 of ours.")
+    ] = None,
+    folder: Annotated[Path, typer.Option("--out", help="Folder of the audit; an interrupted one is continued.")] = Path(
+        "audit-out"
+    ),
+    rules: Annotated[list[str] | None, typer.Option("--rule", help="Acceptance rule (repeat for more).")] = None,
+    widths: Annotated[list[int] | None, typer.Option("--width", help="Candidates per node (repeat for more).")] = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Greedy tokens per prompt.")] = 64,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts.")] = None,
+    acceptance: Annotated[float, typer.Option(help="Acceptance the recommendation aims at.")] = 0.8,
+    dtype: Dtype = "float32",
+    device: Device = "cpu",
+    processes: Processes = 1,
+    ray: Ray = None,
+    as_json: Json = False,
+) -> None:
+    """Audit a target, or a target and drafter, on real prompts.
+
+    Example: draftcert audit --target smollm2 --draft self:skip=12-13 --out audit-out
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from ..audit import load_prompts
+    from ..audit.measure import RULES, WIDTHS, Grid
+    from ..audit.recommend import Wanted
+    from ..audit.run import Configuration
+
+    wanted = Wanted(acceptance)
+    grid = Grid(tuple(rules or RULES), tuple(widths or WIDTHS))
+    configuration = Configuration(target, draft, max_new_tokens, dtype, device, grid)
+    run_and_report(folder, configuration, load_prompts(prompts)[:limit], wanted, processes, ray, as_json)
+
+
+def run_and_report(
+    folder: Path, configuration, prompts, wanted, processes: int, ray: str | None, as_json: bool
+) -> None:
+    """Measure with a progress bar, write the report and say where it is."""
+    from ..audit.report import write_report
+    from ..audit.run import run_audit
+
+    with progress() as bar:
+        task = bar.add_task("prompts")
+        run_audit(
+            folder,
+            configuration,
+            prompts,
+            processes=processes,
+            ray=ray,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    report = write_report(folder, wanted)
+    if as_json:
+        print_json(report.summary)
+    else:
+        out.print(report.overview, markup=False)
+        out.print(f"report: {report.html}", markup=False)
+
+
+@app.command()
+def logprobs(
+    file: Annotated[Path, typer.Argument(help="Response of an OpenAI-compatible server (JSON, JSONL or SSE).")],
+    rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
+    candidates: Annotated[int, typer.Option(min=1, help="Candidates per tree node.")] = 1,
+    vocabulary: Annotated[
+        int | None, typer.Option(min=2, help="Tokens of the vocabulary; unknown: any number.")
+    ] = None,
+    near: Annotated[float, typer.Option(min=0, help="A lead of fewer nats is called near a tie.")] = 0.05,
+    as_json: Json = False,
+) -> None:
+    """Certificates from a server's top-k log-probabilities: exact where the list determines them, else intervals.
+
+    Example: draftcert audit logprobs response.json --rule "top_m(2)"
+    """
+    from ..audit.logprobs import audit_logprobs
+    from ..audit.report import readable
+
+    found = audit_logprobs(file, rule, candidates, vocabulary, near)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    table = Table("position", "token", "most likely", "lead", "tie", "certificate", box=None)
+    for each in found.positions:
+        interval = readable(each.lower) if each.determined else f"{readable(each.lower)} to {readable(each.upper)}"
+        place = each.where.removeprefix(f"{file}:")
+        table.add_row(place, repr(each.token), repr(each.top), readable(each.gap), each.tie, interval)
+    out.print(table)
+    for name, value in found.summary().items():
+        out.print(f"{name}: {value}", markup=False)
+    out.print("A list of top tokens never determines KL(target || draft): nothing here certifies a drafter.")
