@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -11,7 +11,6 @@ from .console import Json, err, finish, out, print_json, progress
 
 if TYPE_CHECKING:
     from ..proofs_check import Report
-    from ..proofs_check.formal import FormalAudit
 
 
 def check(
@@ -27,19 +26,16 @@ def check(
     from ..proofs_check import ledger
     from ..proofs_check.bridge import BridgeCase
     from ..proofs_check.bridge import bridge as certify_in_coq
-    from ..proofs_check.formal import INSTALL, audit_coq, coq_version
     from ..theory.theorems import THEOREMS
 
     with progress() as bar:
-        audit = None
-        if coq and coq_version() is not None:
-            task = bar.add_task("Coq")
-            audit = audit_coq(
-                progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
-            )
+        formal = bar.add_task("Coq", total=None, visible=coq)
         task = bar.add_task("theorems", total=None if only else len(THEOREMS))
         report = run(
-            only, audit.theorems if audit else {}, lambda theorem: bar.update(task, advance=1, description=theorem.name)
+            only,
+            coq="auto" if coq else False,
+            progress=lambda theorem: bar.update(task, advance=1, description=theorem.name),
+            coq_progress=lambda what, done, total: bar.update(formal, description=what, completed=done, total=total),
         )
         bridged = None
         if bridge:
@@ -47,21 +43,18 @@ def check(
             bridged = certify_in_coq(
                 BridgeCase(p, rule, m, str(certificate(p, rule, m, digits=20))) for p, rule, m in BRIDGE_TARGETS
             )
-    ok = report.ok and not (audit and audit.problems) and (bridged is None or bridged.ok)
+    ok = report.ok and (bridged is None or bridged.ok)
     if update_ledger and only is None and all(t.proved for t in report.theorems):
         ledger.PATH.write_text(ledger.text(report.proved))
         err.print("the ledger is written; check again to see it reproduced")
-    unchecked = () if audit else report.unchecked
     if as_json:
-        print_json(report.as_json() | {"ok": ok, "coq": _formal(audit), "bridge": bridged and bridged.ok})
+        certified = None if bridged is None else {"cases": len(bridged.cases), "ok": bridged.ok}
+        print_json(report.as_json() | {"ok": ok, "bridge": certified})
     else:
-        _show(report, audit)
+        _show(report)
         if bridged is not None:
             state = "certified by Coq" if bridged.ok else f"NOT certified: {bridged.failure}"
             out.print(f"bridge: {len(bridged.cases)} values {state}")
-        if unchecked:
-            why = "Coq was not asked (--no-coq)" if coq_version() else f"Coq is not installed: {INSTALL}"
-            out.print(f"{len(unchecked)} formal theorems not checked: {', '.join(unchecked)}. {why}")
     finish(ok)
 
 
@@ -94,18 +87,7 @@ BRIDGE_TARGETS: tuple[tuple[tuple[str, ...], str, int], ...] = (
 """Targets of the bridge: generic, tied, with zeros, nearly tied, and the two traps of the pooled form."""
 
 
-def _formal(audit: FormalAudit | None) -> dict[str, Any] | None:
-    if audit is None:
-        return None
-    return {
-        "version": audit.version,
-        "seconds": audit.seconds,
-        "theorems": dict(audit.theorems),
-        "problems": list(audit.problems),
-    }
-
-
-def _show(report: Report, audit: FormalAudit | None) -> None:
+def _show(report: Report) -> None:
     table = Table(title="theorems")
     for name in ("theorem", "", "established by", "seconds"):
         table.add_column(name, justify="right" if name == "seconds" else "left")
@@ -120,10 +102,8 @@ def _show(report: Report, audit: FormalAudit | None) -> None:
     for formula in report.formulas:
         state = f"proved by {', '.join(formula.by)}" if formula.proved else f"NOT PROVED: {formula.failure}"
         out.print(f"formula {formula.name}: {state}")
-    if audit:
-        state = "all confirmed" if not audit.problems else "NOT CONFIRMED"
-        out.print(f"Coq {audit.version}: {len(audit.theorems)} theorems {state} in {audit.seconds:.0f} s")
-        for problem in audit.problems:
-            out.print(problem, style="red")
+    out.print(report.coq, style="red" if report.formal and report.formal.problems else "")
+    if report.unchecked:
+        out.print(f"not checked formally: {', '.join(report.unchecked)}")
     for difference in report.ledger or ():
         out.print(f"ledger: {difference}", style="red")

@@ -71,7 +71,7 @@ def _check() -> bool:
 
     with progress() as bar:
         task = bar.add_task("theorems", total=len(THEOREMS))
-        report = check(progress=lambda theorem: bar.update(task, advance=1, description=theorem.name))
+        report = check(coq=False, progress=lambda theorem: bar.update(task, advance=1, description=theorem.name))
     claims = [outcome for theorem in report.theorems for outcome in theorem.outcomes]
     held = sum(outcome.ok is True for outcome in claims)
     failed = [outcome for outcome in claims if outcome.ok is False]
