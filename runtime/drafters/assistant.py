@@ -44,6 +44,7 @@ class Assistant(SuccessorDrafter):
                 self.forward.vocabulary,
                 self.vocabulary,
             )
+        self._cache = self.forward.new_cache([1], 64)
         self._found: dict[tuple[int, ...], Successors] = {}
 
     def begin(self, prompt: Sequence[int]) -> Drafter:

@@ -6,6 +6,11 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from hypothesis import settings
+
+# How long an example takes says nothing about what it shows.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 SIZES: dict[str, Any] = {
     "vocab_size": 61,

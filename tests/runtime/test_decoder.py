@@ -198,3 +198,44 @@ def test_nan_logits_raise(tiny: Any) -> None:
         model.lm_head.weight[3] = torch.nan
     with pytest.raises(DraftcertError, match="NaN"):
         GreedyTreeDecoder(model).generate(PROMPT, 4)
+
+
+def without_cache(model: Any, prompt: list[int], new: int) -> list[int]:
+    """Greedy decoding as its definition says: the whole text anew for every token."""
+    text = list(prompt)
+    with torch.inference_mode():
+        for _ in range(new):
+            text.append(int(model(input_ids=torch.tensor([text]), use_cache=False).logits[0, -1].argmax()))
+    return text[len(prompt) :]
+
+
+def test_soak_of_two_thousand_steps(tiny: Any) -> None:
+    model = tiny("llama", 3)
+    steps, seed = 0, 0
+    while steps < 2000:
+        source = random.Random(seed)
+        prompt = [source.randrange(61) for _ in range(source.randint(1, 8))]
+        answer = without_cache(model, prompt, 220)
+        # Branches drawn at random, the right one among them only now and then.
+        for hidden in range(4):
+            drafter = Oracle([t if source.random() < 0.8 else (t + 1) % 61 for t in answer], seed=hidden)
+            decoder = GreedyTreeDecoder(model, drafter, max_nodes=source.randint(2, 12))
+            result = decoder.generate(prompt, 220, eos_token_id=(), keep_steps=False)
+            assert result.tokens == [answer]
+            assert result.steps == []
+            steps += result.stats.target_passes
+        seed += 1
+
+
+def test_relaxed_rules_walk_further(tiny: Any) -> None:
+    from draftcert.theory import parse_rule
+
+    model = tiny("llama", 3)
+    strict = GreedyTreeDecoder(model, Fixed(Tree((0,), (-1,))))
+    assert str(strict.rule) == "strict_greedy"
+    everything = GreedyTreeDecoder(model, rule=parse_rule("absolute(0)"), max_nodes=8)
+    result = everything.generate(PROMPT, 30, eos_token_id=())
+    assert len(result.tokens[0]) == 30
+    # Every child is accepted, so that every path ends in a leaf.
+    assert all(not step.tree.children[step.path[-1]] for step in result.steps)
+    assert result.stats.accepted > 0

@@ -2,12 +2,13 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draftcert.runtime import certify
 from draftcert.runtime.tree import Tree
 from draftcert.runtime.verify import Verification, rank, verify_tree
-from draftcert.theory import DraftcertError
+from draftcert.theory import DraftcertError, Rule, parse_rule
 from draftcert.theory.rules import strict_greedy
 
 STRICT = strict_greedy()
@@ -132,3 +133,49 @@ def test_more_nodes_never_shorten_the_path(case: tuple[Tree, torch.Tensor], node
     pruned = tree.pruned(nodes)
     shorter = verify_tree(logits[: len(pruned)], pruned, STRICT).path
     assert verify_tree(logits, tree, STRICT).path[: len(shorter)] == shorter
+
+
+RELAXED = [
+    "additive(0.1)", "multiplicative(0.3)", "top_m(2)", "top_m(3) & additive(0.3)", "absolute(0.2)", "typical(0.3, 0.6)"
+]  # fmt: skip
+
+
+def relaxed_brute_force(logits: torch.Tensor, tree: Tree, rule: Rule) -> Verification:
+    """Sort the whole row, cut it where exact certification says, take the accepted child that comes first."""
+    path = [0]
+    while True:
+        row = logits[path[-1]]
+        order = sorted(range(V), key=lambda token: (-float(row[token]), token))
+        accepted = order[: int(certify(row[None], rule).accepted[0])]
+        places = {accepted.index(tree.tokens[c]): c for c in tree.children[path[-1]] if tree.tokens[c] in accepted}
+        if not places:
+            return Verification(tuple(path), order[0])
+        path.append(places[min(places)])
+
+
+@pytest.mark.parametrize("text", RELAXED)
+@settings(max_examples=20)
+@given(case=cases())
+def test_relaxed_walk_takes_the_likeliest_accepted_child(text: str, case: tuple[Tree, torch.Tensor]) -> None:
+    tree, logits = case
+    rule = parse_rule(text)
+    assert verify_tree(logits, tree, rule) == relaxed_brute_force(logits, tree, rule)
+
+
+def test_relaxed_rules_accept_what_strict_greedy_does_not() -> None:
+    logits = torch.tensor([[0.40, 0.35, 0.20, 0.03, 0.02], [0.1, 0.1, 0.6, 0.1, 0.1], [0.6, 0.1, 0.1, 0.1, 0.1]]).log()
+    tree = Tree((4, 2, 1), (-1, 0, 0))
+    assert verify_tree(logits, tree, STRICT) == Verification((0,), 0)
+    assert verify_tree(logits, tree, parse_rule("additive(0.1)")) == Verification((0, 2), 0)
+    # Both children are accepted here: the likelier one is taken, though it comes later in the tree.
+    assert verify_tree(logits, tree, parse_rule("multiplicative(0.3)")) == Verification((0, 2), 0)
+    assert verify_tree(logits, tree, parse_rule("top_m(3)")) == Verification((0, 2), 0)
+
+
+@pytest.mark.parametrize("text", ["additive(0)", "multiplicative(1)"])
+def test_zero_slack_is_strict_greedy_even_where_bfloat16_merges(text: str) -> None:
+    logits = torch.tensor([[20.0, 19.9999, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0]])
+    merged = logits.softmax(-1).bfloat16()
+    assert merged[0, 0] == merged[0, 1]
+    tree = Tree((4, 1), (-1, 0))
+    assert verify_tree(logits, tree, parse_rule(text)) == verify_tree(logits, tree, STRICT) == Verification((0,), 0)
