@@ -12,9 +12,9 @@ from ..theory import FORMULAS, DraftcertError, Formula
 from ..theory.margins import MARGIN_FORMULAS
 from ..theory.theorem import Theorem
 from ..theory.theorems import THEOREMS
-from . import ledger
 from .formal import INSTALL, FormalAudit, audit_coq, coq_version
 from .kernel import FORMAL_UNCHECKED, Outcome, ProofError, Proved, examine, mint_formula
+from .ledger import Entries, committed, entries
 
 EVERY_FORMULA: Mapping[str, Formula] = MappingProxyType({**FORMULAS, **MARGIN_FORMULAS})
 """The formulas that are compiled and those of the margin bounds."""
@@ -65,7 +65,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether every claim that was checked holds and the ledger is reproduced. What was not checked does not count."""
+        """Whether every claim that was checked holds and the ledger is reproduced; unchecked claims do not count."""
         results = (*(t.proved for t in self.theorems), *(f.proved for f in self.formulas))
         return all(results) and not self.ledger and not (self.formal and self.formal.problems)
 
@@ -139,7 +139,7 @@ def check(
             continue
         proved.append(minted)
         formula_reports.append(FormulaReport(formula.name, formula.sha256, True, minted.by))
-    difference = _difference(ledger.entries(proved)) if only is None else None
+    difference = _difference(entries(proved)) if only is None else None
     return Report(tuple(reports), tuple(formula_reports), formal, coq_says, difference, tuple(proved))
 
 
@@ -170,19 +170,19 @@ def _chosen(
     ]
 
 
-def _difference(found: ledger.Entries) -> tuple[str, ...]:
+def _difference(found: Entries) -> tuple[str, ...]:
     """In words, how this run's entries differ from the committed ones."""
-    committed = ledger.committed()
+    before = committed()
     lines = [
-        f"{(found.get(key) or committed[key])['name']} ({key[:12]}) is {state}"
-        for key in sorted(found.keys() | committed.keys())
+        f"{(found.get(key) or before[key])['name']} ({key[:12]}) is {state}"
+        for key in sorted(found.keys() | before.keys())
         for state in [
             "not in the committed ledger"
-            if key not in committed
+            if key not in before
             else "in the committed ledger but was not proved now"
             if key not in found
             else "recorded differently"
         ]
-        if found.get(key) != committed.get(key)
+        if found.get(key) != before.get(key)
     ]
     return tuple(lines)

@@ -77,7 +77,7 @@ TREE_LAST_MARGIN = Formula(
     citation=HERE,
 )
 
-_first = (1 + g + m * t) / (m + 2)
+_first: sympy.Expr = (1 + g + m * t) / (m + 2)
 ADDITIVE_NEAR = Formula(
     name="additive_near",
     statement=(
@@ -89,11 +89,9 @@ ADDITIVE_NEAR = Formula(
         Argument(t, Interval.open(0, 1), "parameter of the rule"),
         Argument(g, UNIT, "margin"),
     ),
-    constraint=sympy.And(sympy.Le(g, m * t / _several), sympy.Ge(g, 2 * t - 1), evaluate=False),
-    expression=(
-        _first * log((m + 2) * _first)
-        + (_first - g) * log((m + 2) * (_first - g))
-        + m * (_first - t) * log((m + 2) * (_first - t))
+    constraint=sympy.And(sympy.Le(g, m * t / _several), sympy.Ge(g, 2 * t - 1)),
+    expression=sympy.Add(
+        *(w * p * log((m + 2) * p) for w, p in ((S.One, _first), (S.One, _first - g), (m, _first - t)))
     ),
     stable=(Bennett(g + m * t) + Bennett(m * t - _several * g) + m * Bennett(g - 2 * t)) / (m + 2),
     citation=HERE,

@@ -1,11 +1,14 @@
 """The whole check and its ledger."""
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from draftcert.proofs_check import check, is_proved, ledger
+from draftcert.proofs_check import check, is_proved
 from draftcert.proofs_check.check import EVERY_FORMULA
+from draftcert.proofs_check.ledger import PATH, text
 from draftcert.theory import DraftcertError
 from draftcert.theory.theorems import THEOREMS
 
@@ -21,7 +24,7 @@ def test_everything_holds_and_the_ledger_is_reproduced(report):
     assert failures == []
     assert report.ledger == ()
     assert report.ok
-    assert ledger.PATH.read_text() == ledger.text(report.proved)
+    assert PATH.read_text() == text(report.proved)
 
 
 def test_every_theorem_and_formula_is_in_the_report(report):
@@ -55,10 +58,8 @@ def test_only():
 
 
 def test_a_false_theorem_fails_with_its_step_and_a_counterexample():
-    from dataclasses import replace
-
     theorem = THEOREMS["T2"]
-    (claim,) = theorem.conclusions
+    claim: Any = theorem.conclusions[0]
     wrong = replace(theorem, conclusions=(replace(claim, left=claim.right, right=claim.left),))
     report = check(only="T2", coq=False, theorems={"T2": wrong})
     assert not report.ok

@@ -1,16 +1,17 @@
 """Changed theorems do not get through."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from draftcert.proofs_check import ProofError
-from draftcert.proofs_check.mutation import Mutant, Tally, formula_mutants, mutants
+from draftcert.proofs_check.mutation import EXPLAINED, Mutant, Tally, formula_mutants, mutants, tally
 from draftcert.theory import FORMULAS
 from draftcert.theory.theorems import THEOREMS
 
 
-@pytest.mark.parametrize("name", ["T0", "T2", "T3", "T4", "T5"])
+@pytest.mark.parametrize("name", ["T0", "T2", "T3", "T4", "T5", "T6", "M7", "B2"])
 def test_every_change_of_a_theorem_is_noticed(name):
     found = list(mutants(THEOREMS[name]))
     assert len(found) >= 15
@@ -24,9 +25,27 @@ def test_every_change_of_a_stable_form_is_noticed(name):
     assert [m for m in found if not m.caught] == []
 
 
+def test_the_report_over_several_processes():
+    seen = []
+    theorems = {"T2": THEOREMS["T2"], "T6": THEOREMS["T6"]}
+    formulas = {"ceiling": FORMULAS["ceiling"]}
+    report = tally(theorems, formulas, processes=2, progress=lambda *about: seen.append(about))
+    assert seen == [("T2", 1, 3), ("T6", 2, 3), ("ceiling", 3, 3)]
+    assert report.share == 1
+    assert report.unexplained == ()
+    assert report == tally(theorems, formulas)
+
+
+def test_an_explained_survivor_is_listed_but_no_hole():
+    (key,) = EXPLAINED
+    survivor, hole = Mutant(*key, False), Mutant("T7", "conclusion 1", "something else", False)
+    assert Tally((survivor, hole)).survivors == (survivor, hole)
+    assert Tally((survivor, hole)).unexplained == (hole,)
+
+
 def test_a_theorem_that_does_not_hold_has_no_mutants():
     theorem = THEOREMS["T2"]
-    (claim,) = theorem.conclusions
+    claim: Any = theorem.conclusions[0]
     wrong = replace(theorem, conclusions=(replace(claim, left=claim.right, right=claim.left),))
     with pytest.raises(ProofError):
         next(mutants(wrong))

@@ -1,6 +1,7 @@
 """The theorems as records: they refuse to be ill-formed, and their hash is what they claim."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sympy
@@ -25,7 +26,7 @@ def test_a_theorem_says_what_it_is(name):
 def test_hash_follows_the_claims_and_not_the_prose():
     theorem = THEOREMS["T2"]
     assert replace(theorem, title="other", statement="other.").sha256 == theorem.sha256
-    (claim,) = theorem.conclusions
+    claim: Any = theorem.conclusions[0]
     assert replace(theorem, conclusions=(replace(claim, right=claim.left),)).sha256 != theorem.sha256
     assert replace(theorem, worked_points=()).sha256 != theorem.sha256
 

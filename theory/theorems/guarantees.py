@@ -27,7 +27,7 @@ _ROW = Rows(
     (Range(top, S.Zero, S.One, open_below=True),),
     (TokenClass("token", Role.REJECTED, None, p, (Range(p, S.Zero, top),)),),
 )
-_SECOND_OF_TWO = (Range(tau, S.Zero, S.Half, open_below=True), Range(p, tau, S.Half), Range(top, p, 1 - p))
+_SECOND_OF_TWO = (Range(tau, S.Zero, S.Half, open_below=True), Range(p, tau, S.Half), Range(top, S.Zero, 1 - p))
 
 T6 = Theorem(
     name="T6",
@@ -43,7 +43,7 @@ T6 = Theorem(
         AtLeast(
             (1 - alpha) / (1 + alpha),
             top - p,
-            (_FACTOR, Range(top, S.Zero, 1 / (1 + alpha), open_below=True), Range(p, alpha * top, 1 - top)),
+            (_FACTOR, Range(top, S.Zero, 1 / (1 + alpha), open_below=True), Range(p, alpha * top, S.One)),
             Evident((p - alpha * top) + (1 - alpha) * (1 / (1 + alpha) - top)),
         ),
         AtLeast(1 - 2 * tau, top - p, _SECOND_OF_TWO, Evident((1 - p - top) + 2 * (p - tau))),
@@ -135,8 +135,8 @@ _width, _gap = symbols("w G", nonnegative=True)
 _NOISE = (
     Range(_width, S.Zero, oo),
     Range(_lowest, -oo, oo),
-    Range(_first_noise, _lowest, _lowest + _width),
-    Range(_other_noise, _lowest, _lowest + _width),
+    Range(_first_noise, -oo, _lowest + _width),
+    Range(_other_noise, _lowest, oo),
     Range(_gap, _width, oo),
 )
 

@@ -1,5 +1,7 @@
 """M2 additive, M3 multiplicative, M4 top-m, M5 known threshold: sharp lower bounds from the margin, m candidates."""
 
+from typing import Any
+
 from sympy import Expr, Max, Min, Rational, S, log, oo, symbols
 
 from ..functions import Bennett
@@ -37,9 +39,9 @@ def _competitors(largest: Expr) -> TokenClass:
     return TokenClass("competitor", Role.COMPETITOR, m, p, (Range(p, S.Zero, largest),))
 
 
-def _bound(margin: Expr, low: Expr) -> Expr:
+def _bound(margin: Expr, low: Expr) -> Any:
     """The value of one token `margin` above m competitors at `low`."""
-    return ONE_AGAINST_MANY.expression.subs({g: margin, b: low}, simultaneous=True)
+    return ONE_AGAINST_MANY.expression.xreplace({g: margin, b: low})
 
 
 def _ratios(margin: Expr, low: Expr) -> tuple[Expr, Expr]:
