@@ -19,6 +19,7 @@ from ...theory.theorem import (
     LowerBound,
     Optimum,
     Rows,
+    SumAtLeast,
     SumEqual,
     UpperBound,
 )
@@ -121,6 +122,8 @@ def tell(claim: Claim) -> Told:
     rows, where = _row_tokens(claim.rows), domain_lines(claim.rows.parameters)
     if isinstance(claim, SumEqual):
         return Told((Line(formula=relation(sympy.Eq, _sum(claim.left), claim.right)),), where, rows)
+    if isinstance(claim, SumAtLeast):
+        return Told((Line(formula=relation(sympy.Ge, _sum(claim.left), claim.right)),), where, rows)
     if isinstance(claim, (LowerBound, UpperBound, Certificate)):
         sign = {LowerBound: sympy.Ge, UpperBound: sympy.Le, Certificate: sympy.Eq}[type(claim)]
         family = _family(claim.example, claim.rows)[0] if isinstance(claim, Certificate) else ()

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -18,7 +18,7 @@ from ...theory.statistics import TOP
 from ...theory.theorem import Infimum, Supremum
 from ...theory.theorems import THEOREMS
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "draftcert",
     "font.size": 9,
@@ -31,25 +31,36 @@ STYLE = {
 }
 
 
-def _bound(theorem: str, kind: type[Infimum] | type[Supremum], which: int = 0) -> sympy.Expr:
-    """The value of an infimum or supremum that a theorem concludes."""
-    found = [claim for claim in THEOREMS[theorem].conclusions if isinstance(claim, kind)]
-    return found[which].value
+def _bound(theorem: str, kind: type[Infimum] | type[Supremum]) -> Any:
+    """The infimum or supremum that a theorem concludes first."""
+    return next(claim for claim in THEOREMS[theorem].conclusions if isinstance(claim, kind))
 
 
-def _function(expression: sympy.Expr, symbol: str, **fixed: int) -> Callable[[Any], Any]:
-    symbols = {str(s): s for s in expression.free_symbols}
-    values = {symbols[name]: value for name, value in fixed.items() if name in symbols}
-    return np.vectorize(sympy.lambdify(symbols[symbol], expression.subs(values), "mpmath"), otypes=[float])
+def _evaluate(expression: sympy.Expr, variable: sympy.Symbol, at: Any) -> Any:
+    return np.vectorize(sympy.lambdify(variable, expression, "mpmath"), otypes=[float])(at)
+
+
+def _against_margin(bound: Any, m: int) -> tuple[Any, Any]:
+    """The rows that attain a bound, as (margin, value): the margin is the first token's lead over the last moved."""
+    candidates = {each.symbol: sympy.Integer(m) for each in bound.family.domain if each.integer}
+    (free,) = (each for each in bound.family.domain if not each.integer)
+    if free.upper == sympy.oo:
+        at = float(free.lower) + np.concatenate([np.linspace(0, 3, 80), np.geomspace(3.1, 2000, 120)])
+    else:
+        at = np.linspace(float(free.lower), float(free.upper), 200)[:-1]
+    moved = [each.probability for each in bound.family.tokens if each.pooled]
+    margin = (moved[0] - moved[-1]).xreplace(candidates)
+    value = bound.value.subs(bound.family.at).xreplace(candidates)
+    return _evaluate(margin, free.symbol, at), _evaluate(value, free.symbol, at)
 
 
 def margin_bounds() -> Figure:
     """M1: every certificate of strict greedy with margin g lies in the shaded band."""
     figure = Figure(figsize=(5.2, 3.2))
     axes = figure.subplots()
-    g = np.linspace(0, 0.999, 200)
-    low = _function(_bound("M1", Infimum), "g")(g)
-    high = _function(_bound("M1", Supremum), "g")(g)
+    g, low = _against_margin(_bound("M1", Infimum), 1)
+    (margin,) = _bound("M1", Supremum).value.free_symbols
+    high = _evaluate(_bound("M1", Supremum).value, margin, g)
     axes.fill_between(g, low, high, alpha=0.2, color="C0", linewidth=0)
     axes.plot(g, high, color="C0", linestyle="--", label="supremum, any vocabulary")
     axes.plot(g, low, color="C0", label="infimum")
@@ -61,17 +72,8 @@ def margin_bounds() -> Figure:
 def _tree_bounds(theorem: str, label: str) -> Figure:
     figure = Figure(figsize=(5.2, 3.2))
     axes = figure.subplots()
-    value = _bound(theorem, Infimum)
     for colour, m in enumerate((1, 2, 4, 8)):
-        if "y" in map(str, value.free_symbols):
-            y = np.concatenate([np.linspace(1, 4, 80), np.geomspace(4.1, 2000, 120)])
-            ratio = sympy.Symbol("y", positive=True)
-            margin = (ratio**2 - 1) / (ratio**2 + (m - 1) * ratio + 1)
-            x, curve = _function(margin, "y")(y), _function(value, "y", m=m)(y)
-        else:
-            x = np.linspace(0, 0.999, 200)
-            curve = _function(value, "g", m=m)(x)
-        axes.plot(x, curve, color=f"C{colour}", label=f"m = {m}")
+        axes.plot(*_against_margin(_bound(theorem, Infimum), m), color=f"C{colour}", label=f"m = {m}")
     axes.set(xlabel=label, ylabel="infimum of C (nats)", xlim=(0, 1), ylim=(0, None))
     axes.legend(frameon=False, title="candidates")
     return figure
@@ -99,7 +101,7 @@ def _certificates(rule: Rule, candidates: int) -> Callable[[tuple[float, ...]], 
         def count(condition: Condition) -> int:
             if isinstance(condition, RankCondition):
                 return int(condition.limit)
-            return sum(p >= thresholds[condition](ordered[0]) for p in ordered)
+            return sum(p >= thresholds[cast("ThresholdCondition", condition)](ordered[0]) for p in ordered)
 
         accepted = fold_conditions(rule.accepts, count, min, max)
         competitors = ordered[accepted : accepted + candidates]
@@ -142,7 +144,7 @@ FIGURES = MappingProxyType({"T3": simplex, "M1": margin_bounds, "M6": tree_margi
 def draw(figure: Callable[[], Figure], kind: str) -> bytes:
     """A figure as `svg` or `pdf`, without date or random names."""
     buffer = io.BytesIO()
-    with mpl.rc_context(STYLE | {"svg.hashsalt": figure.__name__}):
+    with mpl.rc_context({**STYLE, "svg.hashsalt": figure.__name__}):
         metadata = {"Date": None} if kind == "svg" else {"CreationDate": None, "Producer": None, "Creator": None}
         figure().savefig(buffer, format=kind, metadata=metadata, transparent=False)
     return buffer.getvalue()

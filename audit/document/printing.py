@@ -22,7 +22,7 @@ LATEX = {
 
 _WORDS = re.compile(
     r"(?P<greek>\b(?:" + "|".join(GREEK) + r")(?![a-z]))"
-    r"|(?P<sign>" + "|".join(re.escape(s) for s in SIGNS) + r")"
+    r"|(?P<sign>" + "|".join(re.escape(s) + r"(?![a-z])" * s.endswith("oo") for s in SIGNS) + r")"
     r"|(?P<script>[_^](?:\([^()]*\)|\{[^{}]*\}|-?[A-Za-z0-9*+]+))"
 )
 
@@ -68,10 +68,19 @@ class _MathML(MathMLPresentationPrinter):
 
 
 class _LaTeX(LatexPrinter):
+    def _print_log1p(self, e: sympy.Expr) -> str:
+        return rf"\operatorname{{log1p}}\left({self._print(e.args[0])}\right)"
+
+    def _print_expm1(self, e: sympy.Expr) -> str:
+        return rf"\operatorname{{expm1}}\left({self._print(e.args[0])}\right)"
+
     def _print_SumOver(self, e: sympy.Expr) -> str:
         term = str(self._print(e.args[1]))
         return rf"\sum_{{\text{{{e.args[0]}}}}} " + (rf"\left({term}\right)" if e.args[1].is_Add else term)
 
+
+_ENTITY = re.compile("&(?!lt;|gt;|amp;|quot;)[A-Za-z]+;")
+"""Names of characters that HTML knows and XML does not."""
 
 _RATIO = sympy.Symbol("z_(2)") / sympy.Symbol("z_(1)")
 
@@ -84,7 +93,8 @@ def mathml(expression: sympy.Basic, display: bool = True) -> str:
     """A formula as a `<math>` element."""
     printer = _MathML({"ln_notation": True, "fold_short_frac": False, "mul_symbol": None})
     body: Any = printer._print(_readable(expression))
-    return f'<math display="{"block" if display else "inline"}">{body.toxml()}</math>'
+    text = _ENTITY.sub(lambda match: html.unescape(match[0]), body.toxml())
+    return f'<math display="{"block" if display else "inline"}">{text}</math>'
 
 
 def latex(expression: sympy.Basic) -> str:

@@ -1,0 +1,51 @@
+"""A rule that is not registered, tested, documented and in the docs table fails here."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from draftcert.audit.document import rules_table
+from draftcert.theory import RULES
+from draftcert.theory.order import CONDITIONS
+from draftcert.theory.presets import PRESETS
+
+ROOT = Path(__file__).parent.parent.parent
+FILES = sorted(path.stem for path in (ROOT / "theory" / "rules").glob("*.py") if path.stem != "__init__")
+
+
+def test_every_file_is_a_registered_rule():
+    assert sorted(RULES) == FILES
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_rule_is_documented(name: str):
+    family = RULES[name]
+    text = ast.get_docstring(ast.parse((ROOT / "theory" / "rules" / f"{name}.py").read_text(encoding="utf-8"))) or ""
+    assert family.doc
+    assert family.doc.strip() == text.strip()
+    assert "accepts(x)  :<=>  " in text, "the formula is missing"
+    assert any(word in text for word in ("Deployed", "Proposed", "Published", "Medusa")), "who uses it is missing"
+    assert ". " in text.splitlines()[0] + " ", "the first line is a sentence"
+    assert family.citation
+    assert family.deployed_as
+    assert all(parameter.meaning for parameter in family.parameters)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_rule_is_tested(name: str):
+    tree = ast.parse((ROOT / "tests" / "theory" / "test_rules.py").read_text(encoding="utf-8"))
+    tables = [node.value for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    definitions = next(table for table in tables if isinstance(table, ast.Dict))
+    assert name in [key.value for key in definitions.keys if isinstance(key, ast.Constant)]
+    assert {(a, b) for a, b in CONDITIONS if name in (a, b)} >= {(name, "strict_greedy"), ("strict_greedy", name)}
+
+
+@pytest.mark.parametrize("name", [*FILES, *PRESETS])
+def test_rule_is_in_the_docs_table(name: str):
+    assert f"`{name}" in (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+
+
+def test_the_docs_table_is_current():
+    """Renew it with `python -c "from draftcert.audit.document import rules_table; print(rules_table(), end='')"`."""
+    assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == rules_table()
