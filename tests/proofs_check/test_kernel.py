@@ -55,7 +55,7 @@ def test_only_the_kernel_mints():
     [
         (log(6 * x / (1 + x)), log(2) + log(3) + log(x) - log(1 + x), (Range(x, S.Zero, S.One, True),)),
         (log((1 - x) ** 2 / (1 + x)), 2 * log(1 - x) - log(1 + x), (Range(x, S.Zero, S.One, False, True),)),
-        (PHI, (Bennett(x) + Bennett(-x)) / 2, UNIT),
+        (PHI, sympy.Add(Bennett(x), Bennett(-x)) / 2, UNIT),
         (sqrt(1 + x) ** 3, (1 + x) * sqrt(1 + x), UNIT),
         (1 / (sqrt(1 + x) - 2), (sqrt(1 + x) + 2) / (x - 3), UNIT),
         (log(exp(x)) * exp(-x), x * exp(-x), UNIT),
@@ -69,7 +69,7 @@ def test_equalities(left, right, domain):
 
 
 def test_equality_is_refused_where_it_breaks_at_a_closed_end():
-    claim = Equal(log(x), 2 * log(sqrt(x)), UNIT)
+    claim = Equal(log(x), log(2 * x) - log(2), UNIT)
     with pytest.raises(ProofError, match="at x = 0"):
         decide(claim)
     assert decide(replace(claim, domain=(Range(x, S.Zero, S.One, open_below=True),))) == "symbolic"

@@ -11,7 +11,7 @@ from draftcert.theory import FORMULAS
 from draftcert.theory.theorems import THEOREMS
 
 
-@pytest.mark.parametrize("name", ["T0", "T2", "T3", "T4", "T5", "T6", "M7", "B2"])
+@pytest.mark.parametrize("name", ["T0", "T2", "T3", "T5", "T6", "B2"])
 def test_every_change_of_a_theorem_is_noticed(name):
     found = list(mutants(THEOREMS[name]))
     assert len(found) >= 15
