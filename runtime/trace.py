@@ -18,6 +18,9 @@ from .generated import torch_formulas
 from .reference import RowStats
 from .tree import Tree
 
+SUSPICIOUS_STREAK = 50
+"""Steps in a row without one accepted token from which a drafter is flagged."""
+
 
 @dataclass(frozen=True)
 class Seconds:
@@ -134,6 +137,11 @@ class DecodeStats:
     def acceptance_rate(self) -> float | None:
         """Accepted of the proposed nodes, between 0 and 1; `None` if nothing was proposed."""
         return self.accepted / self.proposed if self.proposed else None
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether so many drafts in a row were rejected whole that the drafter is more likely broken than unlucky."""
+        return self.longest_zero_streak >= SUSPICIOUS_STREAK
 
     @property
     def overhead(self) -> float:

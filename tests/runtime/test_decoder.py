@@ -215,12 +215,12 @@ def test_soak_of_two_thousand_steps(tiny: Any) -> None:
     while steps < 2000:
         source = random.Random(seed)
         prompt = [source.randrange(61) for _ in range(source.randint(1, 8))]
-        answer = without_cache(model, prompt, 220)
+        answer = without_cache(model, prompt, 120)
         # Branches drawn at random, the right one among them only now and then.
-        for hidden in range(4):
+        for hidden in range(10):
             drafter = Oracle([t if source.random() < 0.8 else (t + 1) % 61 for t in answer], seed=hidden)
             decoder = GreedyTreeDecoder(model, drafter, max_nodes=source.randint(2, 12))
-            result = decoder.generate(prompt, 220, eos_token_id=(), keep_steps=False)
+            result = decoder.generate(prompt, 120, eos_token_id=(), keep_steps=False)
             assert result.tokens == [answer]
             assert result.steps == []
             steps += result.stats.target_passes

