@@ -9,6 +9,7 @@ from .audit import app as audit
 from .certify import certify
 from .check import check
 from .console import err
+from .derive import derive
 from .generate import generate
 from .recommend import recommend
 from .reproduce import reproduce
@@ -22,7 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-for command in (check, validate, certify, generate, recommend, reproduce):
+for command in (derive, check, validate, certify, generate, recommend, reproduce):
     app.command()(command)
 app.add_typer(audit, name="audit")
 

@@ -1,25 +1,56 @@
 """The theory as a document: HTML that needs nothing but a browser, and LaTeX; made from the records alone."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import sympy
 
-from ...theory import FORMULAS, RULES, DraftcertError
+from ...theory import FORMULAS, RULES, DraftcertError, Formula
+from ...theory.margins import MARGIN_FORMULAS
 from ...theory.order import DIAGRAM_RULES, Diagram, diagram
-from ...theory.presets import PRESETS
+from ...theory.presets import PRESETS, Preset
 from ...theory.rule import RuleFamily
 from ...theory.theorem import Theorem
 from ...theory.theorems import THEOREMS
 from .claims import tell
 from .printing import escape_latex, latex, mathml, prose_html, prose_latex
 
-__all__ = ["rules_table", "write_document"]
+__all__ = ["Selection", "rules_table", "select", "write_document"]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is done next, how many pieces are done and how many there are."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of the theory that is told."""
+
+    theorems: tuple[Theorem, ...]
+    families: tuple[RuleFamily, ...]
+    presets: tuple[Preset, ...]
+    formulas: tuple[Formula, ...]
+
+
+def select(only: str | None = None) -> Selection:
+    """The records that are named `only` or speak of that word; all without one.
+
+    Raises:
+        DraftcertError: nothing is named so.
+    """
+    every_formula = {**FORMULAS, **MARGIN_FORMULAS}
+    chosen = Selection(
+        tuple(each for each in THEOREMS.values() if _speaks_of(only, _theorem_text(each), each.name)),
+        tuple(each for each in RULES.values() if _speaks_of(only, f"{each.name} {each.deployed_as}")),
+        tuple(each for each in PRESETS.values() if _speaks_of(only, f"{each.name} {each.deployed_as}")),
+        tuple(each for each in every_formula.values() if _speaks_of(only, f"{each.name} {each.statement}")),
+    )
+    if not (chosen.theorems or chosen.families or chosen.presets or chosen.formulas):
+        names = ", ".join([*THEOREMS, *RULES, *PRESETS, *every_formula])
+        raise DraftcertError(f"nothing speaks of '{only}'; there are {names}")
+    return chosen
 
 
 def write_document(folder: str | Path, only: str | None = None, progress: Progress | None = None) -> list[Path]:
@@ -46,14 +77,8 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     except ImportError as error:
         raise DraftcertError(f"the document needs {error.name}: pip install 'draftcert[report]'") from error
 
-    theorems = [theorem for theorem in THEOREMS.values() if _speaks_of(only, _theorem_text(theorem), theorem.name)]
-    families = [family for family in RULES.values() if _speaks_of(only, f"{family.name} {family.deployed_as}")]
-    presets = [each for each in PRESETS.values() if _speaks_of(only, f"{each.name} {each.deployed_as}")]
-    formulas = [each for each in FORMULAS.values() if _speaks_of(only, f"{each.name} {each.statement}")]
-    if not theorems and not families and not presets and not formulas:
-        names = ", ".join([*THEOREMS, *RULES, *PRESETS, *FORMULAS])
-        raise DraftcertError(f"nothing speaks of '{only}'; there are {names}")
-    figures = [theorem.name for theorem in theorems if theorem.name in FIGURES]
+    chosen = select(only)
+    figures = [theorem.name for theorem in chosen.theorems if theorem.name in FIGURES]
 
     steps = ["order of the rules"] * (only is None) + [f"figure of {name}" for name in figures] + ["HTML", "LaTeX"]
 
@@ -76,10 +101,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         written.append(path)
     content = {
         "only": only,
-        "theorems": theorems,
-        "families": families,
-        "presets": presets,
-        "formulas": formulas,
+        **vars(chosen),
         "order": None if order is None else _order_rows(order),
         "arrows": [] if order is None else order.arrows(),
         "captions": MappingProxyType({name: " ".join((FIGURES[name].__doc__ or "").split()) for name in figures}),
