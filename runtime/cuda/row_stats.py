@@ -1,14 +1,15 @@
 """Row statistics on CUDA devices: two launches, no host synchronisation.
 
 `split` gives each program a segment of one row. It reads the segment once, in blocks; lanes sum e^(z - m) and
-e^(z - m) (z - m) in float32 with the running maximum m as reference. The k largest are kept as packed keys (ordered value,
-2^32 - 1 - id), whose order is the order of the tokens: value descending, id ascending. Keys are built only in blocks
-whose maximum beats the k-th value so far. `merge` joins a row's segments in float64.
+e^(z - m) (z - m) in float32 with the running maximum m as reference. The k largest are kept as packed keys (ordered
+value, 2^32 - 1 - id), whose order is the order of the tokens: value descending, id ascending. Keys are built only in
+blocks whose maximum beats the k-th value so far. `merge` joins a row's segments in float64.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import triton
@@ -87,12 +88,12 @@ def split(
             padding = tl.full((BLOCK,), -(2**63), tl.int64)
             keys = tl.where(inside, (ordered(x) << 32) | (0xFFFFFFFF - index.to(tl.int64)), padding)
             top = tl.topk(tl.cat(top, tl.topk(keys, K), can_reorder=True), K)
-            last = tl.min(top, 0) >> 32
+            last = tl.min(top, 0) >> 32  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
     place = row * SPLITS + part
     tl.store(sums + place * 4, m)
     tl.store(sums + place * 4 + 1, tl.sum(mass, 0))
     tl.store(sums + place * 4 + 2, tl.sum(moment, 0))
-    tl.store(sums + place * 4 + 3, tl.max(broken, 0).to(tl.float32))
+    tl.store(sums + place * 4 + 3, tl.max(broken.to(tl.float32), 0))
     tl.store(keys_out + place * K + tl.arange(0, K), top)
 
 
@@ -105,15 +106,15 @@ def merge(sums, keys_in, numbers, top_values, top_ids, K: tl.constexpr, SPLITS: 
     m = tl.load(base).to(tl.float64)
     mass = tl.load(base + 1).to(tl.float64)
     moment = tl.load(base + 2).to(tl.float64)
-    broken = tl.max(tl.load(base + 3), 0) > 0
+    broken = tl.max(tl.load(base + 3), 0) > 0  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
     reference = tl.max(m, 0)
-    step = tl.maximum(m - reference, -1.0e4)
+    step = tl.maximum(m - reference, -1.0e4)  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
     scale = tl.exp(step)
     total = tl.sum(mass * scale, 0)
     gap = -tl.sum((moment + step * mass) * scale, 0) / total
     keys = tl.load(keys_in + row * (SPLITS * K) + tl.arange(0, SPLITS * K))
-    top = tl.sort(tl.topk(keys, K), descending=True)
-    values = from_ordered(top >> 32).to(tl.float64)
+    top = tl.topk(keys, K)  # descending
+    values = from_ordered(top >> 32).to(tl.float64)  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
     largest = tl.where(broken, float("nan"), tl.max(values, 0))
     shift = tl.log(total)
     tl.store(numbers + row * 4, largest)
@@ -122,7 +123,7 @@ def merge(sums, keys_in, numbers, top_values, top_ids, K: tl.constexpr, SPLITS: 
     tl.store(numbers + row * 4 + 3, gap)
     slots = row * K + tl.arange(0, K)
     tl.store(top_values + slots, values)
-    tl.store(top_ids + slots, 0xFFFFFFFF - (top & 0xFFFFFFFF))
+    tl.store(top_ids + slots, 0xFFFFFFFF - (top & 0xFFFFFFFF))  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
 
 
 def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | None = None) -> Statistics:
@@ -137,7 +138,7 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
 def row_stats(rows: Tensor, k: int, splits: int = SPLITS, block: int = BLOCK) -> RowStats:
     """The two launches. `splits` and `block` are powers of two."""
     count, size = rows.shape
-    kept = triton.next_power_of_2(k)
+    kept = triton.next_power_of_2(max(k, 2))
     block = max(min(block, triton.next_power_of_2(size)), kept)
     segment = triton.cdiv(triton.cdiv(size, block), splits) * block
     sums = rows.new_empty(count, splits, 4, dtype=torch.float32)
@@ -145,10 +146,10 @@ def row_stats(rows: Tensor, k: int, splits: int = SPLITS, block: int = BLOCK) ->
     numbers = rows.new_empty(count, 4, dtype=torch.float64)
     top_values = rows.new_empty(count, kept, dtype=torch.float64)
     top_ids = rows.new_empty(count, kept, dtype=torch.int64)
-    split[(count, splits)](
-        rows, rows.stride(0), rows.stride(1), size, segment, sums, keys, K=kept, BLOCK=block, SPLITS=splits
-    )
-    merge[(count,)](sums, keys, numbers, top_values, top_ids, K=kept, SPLITS=splits)
+    shape: dict[str, Any] = {"K": kept, "SPLITS": splits}
+    strides = rows.stride()
+    split[(count, splits)](rows, *strides, size, segment, sums, keys, **shape, **{"BLOCK": block})
+    merge[(count,)](sums, keys, numbers, top_values, top_ids, **shape)
     maximum, logsumexp, entropy, gap = numbers.unbind(-1)
     # A weight e^d passes one subtraction, the exponential, a rescaling for each block and the sums: at most
     # (4 blocks + 32 + 4 |d|) u of itself, and sum p d^2 <= D G + D^2 / V with D = 2 ln V + 2.

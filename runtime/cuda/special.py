@@ -1,6 +1,7 @@
 """`log1p` and `expm1` for Triton, whose language has neither: well conditioned near 0 by the classical corrections.
 
-ln(1 + x) = x ln(u) / (u - 1) with u = fl(1 + x), and e^x - 1 = x (u - 1) / ln(u) with u = fl(e^x): the error of u cancels.
+ln(1 + x) = x ln(u) / (u - 1) with u = fl(1 + x), and e^x - 1 = x (u - 1) / ln(u) with u = fl(e^x): the error of u
+cancels.
 Source: Kahan; Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 1.14.1.
 """
 

@@ -1,5 +1,7 @@
 """What torch asks of an operator: compile, export, gradients."""
 
+from typing import Any
+
 import pytest
 import sympy
 import torch
@@ -31,21 +33,22 @@ def test_compiles_without_a_break():
 def test_exports():
     class Certify(torch.nn.Module):
         def forward(self, target, draft):
-    X
+            result = certify(target, "strict_greedy", draft_logits=draft)
+            return result.value, result.kl
 
     program = torch.export.export(Certify(), (TARGET, DRAFT))
     value, kl = program.module()(TARGET, DRAFT)
     expected = certify(TARGET, "strict_greedy", draft_logits=DRAFT)
     assert torch.equal(value, expected.value)
+    assert expected.kl is not None
     assert torch.equal(kl, expected.kl)
 
 
 def test_torch_accepts_the_registration():
     arguments = (TARGET, DRAFT, "strict_greedy", 1, 1.0, True, 16)
-    torch.library.opcheck(torch.ops.draftcert.certify.default, arguments, test_utils=("test_schema", "test_faketensor"))
-    torch.library.opcheck(
-        torch.ops.draftcert.row_stats.default, (TARGET, 4), test_utils=("test_schema", "test_faketensor")
-    )
+    checks = ("test_schema", "test_faketensor")
+    torch.library.opcheck(operators.certify, arguments, test_utils=checks)
+    torch.library.opcheck(operators.row_stats, (TARGET, 4), test_utils=checks)
 
 
 @pytest.mark.parametrize("rule", ["strict_greedy", "additive(0.05)", "multiplicative(0.3)", "top_m(3)"])
@@ -70,9 +73,9 @@ def test_gradients_are_those_of_the_formulas():
     p = sympy.symbols("p1:4", positive=True)
     mean = sum(p) / 3
     (symbol_p, symbol_c) = (argument.symbol for argument in CERTIFICATE.arguments)
-    total = sympy.Add(*(CERTIFICATE.expression.subs({symbol_p: x, symbol_c: mean}, simultaneous=True) for x in p))
+    terms: list[Any] = [CERTIFICATE.expression.subs({symbol_p: x, symbol_c: mean}, simultaneous=True) for x in p]
     for x in p:
-        assert sympy.simplify(sympy.expand_log(sympy.diff(total, x) - sympy.log(x / mean))) == 0
+        assert sympy.simplify(sympy.expand_log(sympy.diff(sum(terms), x) - sympy.log(x / mean))) == 0
     (symbol_p, symbol_q) = (argument.symbol for argument in KL.arguments)
     assert sympy.simplify(sympy.diff(KL.expression, symbol_q) + symbol_p / symbol_q) == 0
 
