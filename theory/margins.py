@@ -93,7 +93,8 @@ ADDITIVE_NEAR = Formula(
     expression=sympy.Add(
         *(w * p * log((m + 2) * p) for w, p in ((S.One, _first), (S.One, _first - g), (m, _first - t)))
     ),
-    stable=sympy.Add(Bennett(g + m * t), Bennett(m * t - _several * g), m * Bennett(g - 2 * t)) / (m + 2),
+    stable=sympy.Add(*(w * Bennett(x) for w, x in ((S.One, g + m * t), (S.One, m * t - _several * g), (m, g - 2 * t))))
+    / (m + 2),
     citation=HERE,
 )
 
