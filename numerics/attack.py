@@ -24,8 +24,8 @@ def is_rejected(draft: list[fmpq], accepted: set[int], candidates: int) -> bool:
 def attack(found: Certificate, draw: random.Random, tries: int = 4) -> None:
     """Try to refute a certificate, with exact drafts and divergences in ball arithmetic.
 
-    The worst draft must be rejected. Mixed with the target it has a smaller divergence, and must not be. Random
-    neighbours of the worst draft must not be rejected either where their divergence is below the certificate.
+    The worst draft must be rejected, at no less than the certificate. Mixed with the target it has a smaller
+    divergence and must not be rejected; nor must random neighbours of it, where their divergence is below.
 
     Raises:
         DraftcertError: a draft that refutes it, in full.
@@ -37,7 +37,8 @@ def attack(found: Certificate, draw: random.Random, tries: int = 4) -> None:
     worst = [to_fmpq(q) for q in found.witness]
     if not is_rejected(worst, accepted, found.candidates):
         raise DraftcertError(f"the worst draft {found.witness} of {found} is not rejected")
-    drafts = [[(1 - e) * q + e * target for q, target in zip(worst, p, strict=True)] for e in EPSILONS]
+    drafts = [worst]
+    drafts += [[(1 - e) * q + e * target for q, target in zip(worst, p, strict=True)] for e in EPSILONS]
     drafts += [_neighbour(worst, draw) for _ in range(tries)]
     below = bounds(found.ball)[0]
     for draft in drafts:

@@ -97,10 +97,15 @@ def _extremal(draw: random.Random, tokens: int) -> list:
         (
             [(1 + others * gap) / tokens, *[(1 - gap) / tokens] * others],
             [(1 + gap) / 2, (1 - gap) / 2, *[Fraction(0)] * (tokens - 2)],
-            _weights([y * y, *[y] * (tokens - 2), 1]),
             _weights([y + 1, y, *[1] * (tokens - 2)]),
         )
     )
+
+
+def _extremal_tree(draw: random.Random, tokens: int) -> list:
+    """Where the bound from the last candidate's margin is attained: (y, 1, ..., 1, 1/y)."""
+    y, z = draw.randint(3, 9), draw.randint(1, 2)
+    return _weights([y * y, *[y * z] * (tokens - 2), z * z])
 
 
 def _on_the_level(draw: random.Random, tokens: int) -> list:
@@ -127,6 +132,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             Family("on the level", _on_the_level, least=3),
             Family("on a threshold", _on_a_threshold),
             Family("extremal", _extremal),
+            Family("extremal tree", _extremal_tree),
         )
     }
 )

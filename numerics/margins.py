@@ -49,7 +49,9 @@ def margin_bounds(
     known: Literal["top2", "coverage"] = "top2",
     digits: int = 50,
 ) -> tuple[MarginBound, MarginBound]:
-    """The infimum and supremum of the certificate, in nats, over all targets with this gap, in any vocabulary.
+    """The infimum and supremum of the certificate, in nats, over all targets with this gap.
+
+    Over vocabularies of any size that leave `candidates` rejected tokens where the rule alone does not forbid it.
 
     Args:
         rule: a rule or its text. Of an intersection the infimum is sharp and of a union the supremum, since the
@@ -113,7 +115,8 @@ class _Bounds:
     def coverage(self) -> tuple[MarginBound, MarginBound]:
         """M6: the margin to the last of the candidates."""
         if self.g == 1:
-            return (self._bound([ONE], [ZERO] * self.m),) * 2
+            point_mass = self._bound([ONE], [ZERO] * self.m)
+            return point_mass, point_mass
         bits = int(3.33 * self.digits) + 64
         while True:
             with precision(bits):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import sympy
 
@@ -29,12 +30,16 @@ def _changes(expression: sympy.Expr) -> Iterator[tuple[str, sympy.Expr]]:
     yield "sign", -expression
     yield "twice", 2 * expression
     yield "off by 1e-20", expression * (1 - TINY)
-    for symbol in sorted(expression.atoms(sympy.Symbol), key=str):
+    symbols: list[Any] = sorted(expression.free_symbols, key=str)
+    for symbol in symbols:
         for name, changed in (("doubled", 2 * symbol), ("squared", symbol**2), ("off by 1e-20", symbol * (1 + TINY))):
-            yield f"{symbol} {name}", expression.subs(symbol, changed)
+            yield f"{symbol} {name}", _swap(expression, symbol, changed)
     functions = expression.atoms(sympy.log, Bennett, log1p, expm1)
     for function in sorted(functions, key=sympy.default_sort_key):
-        argument = function.args[0]
-        changed = function.func(argument * sympy.Rational(9, 10))
-        yield f"argument of {function}", expression.subs(function, changed)
-        yield f"{function} to first order", expression.subs(function, argument)
+        argument: Any = function.args[0]
+        yield f"argument of {function}", _swap(expression, function, function.func(argument * sympy.Rational(9, 10)))
+        yield f"{function} to first order", _swap(expression, function, argument)
+
+
+def _swap(expression: sympy.Expr, part: sympy.Basic, other: Any) -> sympy.Expr:
+    return expression.xreplace({part: other})  # type: ignore[return-value]

@@ -81,6 +81,8 @@ class _Polish:
         lost = 2 * len(str(int(highest / spread))) if spread > 0 else 0
         lost += len(str(int(1 / min(p for p in self.p if p))))  # and the total of one is kept for the smallest
         self.digits = digits + lost + 20
+        self.tolerance = mpmath.mpf(10) ** (15 - self.digits)
+        """Below this a token counts as lying on the level: moving it or not makes no difference."""
 
     def run(self, solution: Solution) -> Optimum:
         with mpmath.workdps(self.digits + 10), precision(int((self.digits + 10) * 3.33)):
@@ -115,12 +117,11 @@ class _Polish:
             return 1 / _mpf(self._free_mass(pool)), fmpq(0), tuple(sorted(pool))
         for _ in range(4 * len(self.p) + 4):
             ratio, level = self._system(sorted(active))
-            tolerance = mpmath.mpf(10) ** (15 - self.digits)
             corrected = set()
             for side, tokens in ((1, self.accepted), (-1, self.competitors)):
                 for x in tokens:
                     pull = side * (ratio * _mpf(self.p[x]) / level - 1)
-                    if pull > tolerance or (x in active and pull >= -tolerance):
+                    if pull > self.tolerance or (x in active and pull >= -self.tolerance):
                         corrected.add(x)
             if corrected == active:
                 exact = _fmpq(level) if self._free_mass(active) else fmpq(1, len(active))
@@ -136,8 +137,6 @@ class _Polish:
         free, n = _mpf(self._free_mass(pool)), len(pool)
         if not self.divergence.smooth:
             return mpmath.mpf(1), (1 - free) / n
-        if free == 0:
-            return mpmath.mpf(1), mpmath.mpf(1) / n
         masses = [_mpf(self.p[x]) for x in pool]
 
         def excess(log_ratio: Mpf) -> Mpf:
@@ -145,6 +144,10 @@ class _Polish:
             level = (1 - ratio * free) / n
             pulls = [self.divergence.slope(level / p) if p else 0 for p in masses]
             return mpmath.fsum(pulls) / n - self.divergence.slope(ratio)
+
+        if free == 0:  # nothing is scaled; the ratio still says which slope the multipliers are measured from
+            ratio = mpmath.exp(mpmath.findroot(excess, 0, solver="secant"))
+            return ratio, mpmath.mpf(1) / n
 
         # In the ratio the excess grows from -oo to +oo; Newton's steps stay inside what the signs have bracketed.
         low, high = mpmath.mpf(-1), mpmath.log(1 / free)

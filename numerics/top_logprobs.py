@@ -64,7 +64,7 @@ def certificate_from_top_logprobs(
     if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
         raise DraftcertError(f"candidates = {candidates!r}: give a whole number, at least 1")
     listed = _masses(logprobs)
-    rest = max(1 - sum(listed), Fraction(0))
+    rest = max(1 - sum(listed, Fraction(0)), Fraction(0))
     if vocabulary is not None and vocabulary < len(listed):
         raise DraftcertError(f"vocabulary = {vocabulary}, but {len(listed)} tokens are listed")
     unlisted = None if vocabulary is None else vocabulary - len(listed)

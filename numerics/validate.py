@@ -22,7 +22,6 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from ..theory import DraftcertError, parse_rule
@@ -31,6 +30,7 @@ from .attack import attack
 from .balls import to_mpf
 from .certificate import Certificate, certificate_of_row
 from .divergence import DIVERGENCES, Divergence
+from .enclosure import rounded
 from .families import FAMILIES, make_row
 from .mutation import mutants
 from .polish import Optimum, certified_digits
@@ -59,6 +59,8 @@ SOLVER_DIGITS = 3.5
 SOLVER_TOKENS = 1000
 """Above this vocabulary no solver is asked; the worst draft is certified by weak duality alone."""
 CHUNK = 4
+EXTREMAL = {"extremal": (1, 2), "extremal tree": (1, 1)}
+"""Families in which margin bounds are attained, with the numbers of accepted tokens for which they are."""
 MUTATION_CASES = 5
 """The first cases of every family also face the mutated formulas."""
 
@@ -111,8 +113,8 @@ def cases(profile: str, seed: int, rules: Sequence[str] = RULES) -> Iterator[Cas
             tokens = max(family.least, plan.sizes[index % len(plan.sizes)])
             rule = rules[(index + position) % len(rules)]
             candidates = draw.randint(1, min(tokens - 1, 4))
-            if family.name == "extremal" and index % 2:  # where a margin bound is attained: all others compete
-                accepted = 1 + (index // 2 % 2 if tokens > 2 else 0)
+            if family.name in EXTREMAL and index % 2:  # where a margin bound is attained: all others compete
+                accepted = min(EXTREMAL[family.name][index // 2 % 2], tokens - 1)
                 rule, candidates = f"top_m({accepted})", tokens - accepted
             yield Case(
                 family.name,
@@ -159,11 +161,11 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
         if small:
             solved = Solved(row, accepted, case.candidates, optimum)
             digits += [d for f in COMPARED.values() if (d := agreement(f, solved)) is not None]
-            faces_mutants = case.index < MUTATION_CASES or case.family == "extremal"
+            faces_mutants = case.index < MUTATION_CASES or case.family in EXTREMAL
             caught = _caught(solved) if faces_mutants else {}
     worst = float(min(digits))
     solver_digits = _solver_digits(optimum, solutions)
-    value = mpmath.nstr(to_mpf(optimum.enclosure), 30)
+    value = rounded(to_mpf(optimum.enclosure), 30)
     failure = None
     if worst < DIGITS or (solver_digits is not None and solver_digits < SOLVER_DIGITS):
         failure = asdict(case) | {
