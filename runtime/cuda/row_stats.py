@@ -111,7 +111,7 @@ def merge(sums, keys_in, numbers, top_values, top_ids, K: tl.constexpr, SPLITS: 
     step = tl.maximum(m - reference, -1.0e4)  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
     scale = tl.exp(step)
     total = tl.sum(mass * scale, 0)
-    gap = -tl.sum((moment + step * mass) * scale, 0) / total
+    gap = tl.sum(-(moment + step * mass) * scale, 0) / total  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
     keys = tl.load(keys_in + row * (SPLITS * K) + tl.arange(0, SPLITS * K))
     top = tl.topk(keys, K)  # descending
     values = from_ordered(top >> 32).to(tl.float64)  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
@@ -147,8 +147,8 @@ def row_stats(rows: Tensor, k: int, splits: int = SPLITS, block: int = BLOCK) ->
     top_values = rows.new_empty(count, kept, dtype=torch.float64)
     top_ids = rows.new_empty(count, kept, dtype=torch.int64)
     shape: dict[str, Any] = {"K": kept, "SPLITS": splits}
-    strides = rows.stride()
-    split[(count, splits)](rows, *strides, size, segment, sums, keys, **shape, **{"BLOCK": block})
+    blocked = shape | {"BLOCK": block}
+    split[(count, splits)](rows, rows.stride(0), rows.stride(1), size, segment, sums, keys, **blocked)
     merge[(count,)](sums, keys, numbers, top_values, top_ids, **shape)
     maximum, logsumexp, entropy, gap = numbers.unbind(-1)
     # A weight e^d passes one subtraction, the exponential, a rescaling for each block and the sums: at most
