@@ -8,8 +8,10 @@ from ..theory.errors import DraftcertError
 from .audit import app as audit
 from .certify import certify
 from .check import check
+from .codegen import codegen
 from .console import err
 from .derive import derive
+from .explain import explain
 from .generate import generate
 from .recommend import recommend
 from .reproduce import reproduce
@@ -23,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-for command in (derive, check, validate, certify, generate, recommend, reproduce):
+for command in (derive, check, validate, certify, codegen, generate, explain, recommend, reproduce):
     app.command()(command)
 app.add_typer(audit, name="audit")
 

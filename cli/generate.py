@@ -105,7 +105,7 @@ def generate(
             ids = input_ids(item, target)
             result = decoder.generate(ids, max_new_tokens, on_step=on_step)
             stream.end()
-            record = {"id": item.id, "prompt": item.text} | describe(target, result)
+            record = {"id": item.id, "prompt": item.text, "prompt_tokens": ids[0].tolist()} | describe(target, result)
             if compare:
                 record |= compare_with_greedy(target, ids, result, max_new_tokens)
             records.append(record)

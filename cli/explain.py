@@ -1,0 +1,100 @@
+"""`draftcert explain`: why two outputs of one model differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..theory.errors import DraftcertError
+from .console import Json, err, finish, out, print_json
+
+if TYPE_CHECKING:
+    from ..runtime.models import LoadedModel
+
+HARMLESS = ("identical", "exact tie", "numerical noise", "stopped early")
+"""What two greedy outputs of one model may be to each other."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output to compare: the tokens of its prompt and its own."""
+
+    id: str
+    prompt: list[int]
+    tokens: list[int]
+
+
+def explain(
+    first: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="`generate --json`, token list or text.")],
+    second: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The other output.")],
+    prompt: Annotated[str | None, typer.Option(help="The prompt, where the files hold only tokens or text.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model, where the files do not name it.")] = None,
+    dtype: Annotated[
+        str, typer.Option(help="float32, bfloat16 or float16: the noise is that of this dtype.")
+    ] = "float32",
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Find the first divergence of two outputs and say what it is: tie, noise, rule, prompt, budget or a true error.
+
+    Exit status 1 if any pair differs by more than a tie, numerical noise or a budget.
+    """
+    from ..runtime.explain import explain as run
+    from ..runtime.models import load_model
+
+    documents = [_document(path) for path in (first, second)]
+    named = {str(d["model"]) for d in documents if isinstance(d, dict) and "model" in d}
+    if model is None and len(named) != 1:
+        raise DraftcertError(f"give --model: the files name {', '.join(sorted(named)) or 'none'}")
+    with err.status("loading the model"):
+        target = load_model(model or named.pop(), dtype, device)
+    sides = [
+        _outputs(document, path, prompt, target) for document, path in zip(documents, (first, second), strict=True)
+    ]
+    if len(sides[0]) != len(sides[1]):
+        raise DraftcertError(
+            f"{first} holds {len(sides[0])} outputs and {second} {len(sides[1])}: nothing to pair them by"
+        )
+    explained = []
+    for a, b in zip(*sides, strict=True):
+        found = run(target, a.prompt, a.tokens, b.tokens, second_prompt=b.prompt)
+        explained.append((a.id, found))
+        if not as_json:
+            out.print(f"{a.id}: {found.verdict}. {found.text}")
+    if as_json:
+        print_json({"model": target.name, "outputs": [{"id": name} | asdict(found) for name, found in explained]})
+    finish(all(found.verdict in HARMLESS for _, found in explained))
+
+
+def _document(path: Path) -> object:
+    text = path.read_text(encoding="utf-8")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _outputs(document: object, path: Path, prompt: str | None, target: LoadedModel) -> list[Output]:
+    match document:
+        case {"prompts": [_, *_] as records}:
+            try:
+                return [Output(str(r["id"]), list(r["prompt_tokens"]), list(r["tokens"])) for r in records]
+            except (KeyError, TypeError) as error:
+                raise DraftcertError(
+                    f"{path} is no output of `draftcert generate --json`: {error} is missing"
+                ) from error
+        case [*tokens] if tokens and all(isinstance(token, int) for token in tokens):
+            pass
+        case str(text) if text.strip():
+            tokens = target.tokenizer(text.rstrip("\n"), add_special_tokens=False)["input_ids"]
+        case _:
+            raise DraftcertError(
+                f"{path} holds neither outputs of `draftcert generate --json`, nor token ids, nor text"
+            )
+    if prompt is None:
+        raise DraftcertError(f"{path} holds only an output: give its --prompt")
+    return [Output("output", target.encode(prompt)[0].tolist(), tokens)]
