@@ -34,7 +34,10 @@ class Judged:
 
 
 class Judge:
-    """Judges any rule of the target's probabilities on the positions of an audit."""
+    """Judges any rule of the target's probabilities on the positions of an audit.
+
+    In float64 from the statistics as they were measured: unlike an audit's own columns, not rounded against the claim.
+    """
 
     def __init__(self, audit: Audit) -> None:
         self._log = torch.tensor(audit.column("top_logprobs"))

@@ -10,15 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ..numerics import certificate_from_top_logprobs, mean_kl_for
 from ..theory import DraftcertError, Rule, parse_rule
-from .responses import TopLogprobs, read_responses
-
-FLOAT32_UNIT = 2.0**-24
+from .responses import TopLogprobs, read_responses, rounding
 
 
 @dataclass(frozen=True)
@@ -108,30 +105,11 @@ def _position(row: TopLogprobs, rule: Rule, candidates: int, vocabulary: int | N
         row.chosen.token,
         listed[0].token,
         gap,
-        "exact" if gap == 0 else "within rounding" if gap <= 2 * error else "near" if gap <= near else "",
+        "exact" if gap == 0 else "within rounding" if gap <= 2 * error * (1 + 1e-9) else "near" if gap <= near else "",
         max(0.0, lower - _slack(lower, error)) if math.isfinite(lower) else lower,
         upper + _slack(upper, error) if math.isfinite(upper) else upper,
         all(each.exact for each in found),
     )
-
-
-def rounding(logprobs: list[float]) -> float:
-    """How far a printed log-probability may be from the server's: half its last decimal, at least float32's own error.
-
-    >>> rounding([-0.51, -1.2]), rounding([-0.5108256237659907]) < 1e-7
-    (0.005, True)
-    """
-    decimals = max(_decimals(value) for value in logprobs)
-    own = FLOAT32_UNIT * max(1.0, *(abs(value) for value in logprobs))
-    return max(0.5 * 10.0**-decimals if decimals < 7 and any(logprobs) else 0.0, own)
-
-
-def _decimals(value: float) -> int:
-    denominator = Fraction(repr(value)).denominator
-    decimals = 0
-    while 10**decimals % denominator and decimals < 20:
-        decimals += 1
-    return decimals
 
 
 def _rounded_either_way(logprobs: list[float], error: float) -> list[list[float]]:

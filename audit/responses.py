@@ -7,8 +7,9 @@ One JSON document a file, or one a line. Server-sent events ("data: {...}") are 
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -167,13 +168,34 @@ def _log(item: dict[str, Any]) -> float:
     return math.log(probability) if probability > 0 else -math.inf
 
 
-ROUNDING = 1e-3
-"""How far above 1 the listed probabilities may sum before the list is called inconsistent rather than rounded."""
+SLACK = 1e-3
+"""How far above 1 the listed probabilities may sum, beyond what their printed decimals explain."""
+
+FLOAT32_UNIT = 2.0**-24
+
+
+def rounding(logprobs: Sequence[float]) -> float:
+    """How far a printed log-probability may be from the server's: half its last decimal, at least float32's own error.
+
+    >>> rounding([-0.51, -1.2]), rounding([-0.5108256237659907]) < 1e-7
+    (0.005, True)
+    """
+    decimals = max(map(_decimals, logprobs), default=0)
+    own = FLOAT32_UNIT * max([1.0, *map(abs, logprobs)])
+    return max(0.5 * 10.0**-decimals if decimals < 7 and any(logprobs) else 0.0, own)
+
+
+def _decimals(value: float) -> int:
+    denominator = Fraction(repr(value)).denominator
+    decimals = 0
+    while 10**decimals % denominator and decimals < 20:
+        decimals += 1
+    return decimals
 
 
 def _checked(where: str, chosen: Entry, listed: list[Entry]) -> TopLogprobs:
     for entry in (chosen, *listed):
-        if math.isnan(entry.logprob) or entry.logprob > ROUNDING:
+        if math.isnan(entry.logprob) or entry.logprob > SLACK:
             raise DraftcertError(f"{where}: {entry.logprob} is no log-probability (token {entry.token!r})")
     # The chosen token may stand first or last whatever its rank; all others must be in order.
     others = list(listed)
@@ -187,7 +209,8 @@ def _checked(where: str, chosen: Entry, listed: list[Entry]) -> TopLogprobs:
             )
     entries = sorted([chosen, *others], key=lambda entry: -entry.logprob)
     total = math.fsum(math.exp(entry.logprob) for entry in entries)
-    if total > 1 + ROUNDING:
+    finite = [entry.logprob for entry in entries if entry.logprob > -math.inf]
+    if total > (1 + SLACK) * math.exp(rounding(finite)):
         zeros = all(entry.logprob == 0 for entry in entries)
         hint = " (every log-probability is 0: a server's placeholder, no model gives that)" if zeros else ""
         raise DraftcertError(f"{where}: the listed probabilities sum to {total:.6g}, more than 1{hint}")

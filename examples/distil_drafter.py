@@ -87,7 +87,7 @@ def train(
         value.backward()
         optimizer.step()
         if options.verbose and step % 20 == 0:
-            print(f"{name}, step {step}: {float(value):.4f}", flush=True)
+            print(f"{name}, step {step}: {value.item():.4f}", flush=True)
     seconds = time.perf_counter() - start
     kl, certificates, hits = [], [], []
     with torch.no_grad():
@@ -114,7 +114,7 @@ def main() -> None:
     """Run both and print the comparison, whichever wins."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="smollm2", help="a Llama-like model")
-    parser.add_argument("--layer", type=int, default=15, help="layers of the target that the drafter uses")
+    parser.add_argument("--layer", type=int, default=24, help="layers of the target that the drafter uses")
     parser.add_argument("--prompts", type=int, default=40, help="every fourth is kept for judging")
     parser.add_argument("--tokens", type=int, default=64, help="greedy tokens a prompt")
     parser.add_argument("--steps", type=int, default=200)

@@ -1,0 +1,98 @@
+import json
+import shutil
+
+import pytest
+
+from draftcert.audit.recommend import SYSTEMS, Wanted, recommend
+from draftcert.audit.records import Audit
+from draftcert.audit.report import readable, write_report
+from draftcert.audit.run import Configuration, run_audit
+from draftcert.theory import DraftcertError
+
+
+@pytest.fixture(scope="module")
+def report(audited):
+    return write_report(audited)
+
+
+def test_the_same_audit_gives_the_same_bytes(report, audited, tmp_path):
+    folder = tmp_path / "again"
+    shutil.copytree(audited, folder)
+    again = write_report(folder)
+    for first, second in ((report.html, again.html), (report.markdown, again.markdown), (report.json, again.json)):
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_markdown_and_json_hold_every_table(report):
+    document = json.loads(report.json.read_text())
+    markdown = report.markdown.read_text()
+    for section in report.sections:
+        assert f"## {section.title}" in markdown
+        for table in section.tables:
+            assert f"### {table.title}" in markdown
+            assert table.reading in markdown
+            found = document["tables"][table.key]
+            assert found["columns"] == list(table.columns)
+            assert len(found["rows"]) == len(table.rows) > 0
+
+
+def test_text_of_a_model_cannot_leave_its_place(audited, tmp_path):
+    folder = tmp_path / "hostile"
+    shutil.copytree(audited, folder)
+    trace = json.loads((folder / "trace.json").read_text())
+    trace["steps"][0]["before"] = "</script><script>alert(1)</script>"
+    (folder / "trace.json").write_text(json.dumps(trace))
+    asked = json.loads((folder / "audit.json").read_text())
+    asked["configuration"]["target"] = "<img src=x onerror=alert(1)>"
+    (folder / "audit.json").write_text(json.dumps(asked))
+    html = write_report(folder).html.read_text()
+    assert "<img src=x" not in html
+    assert "alert(1)</script>" not in html
+
+
+def test_a_target_alone_has_a_report_without_a_drafter_s_pages(tiny_model, prompts, tmp_path):
+    run_audit(tmp_path, Configuration(str(tiny_model), None, 6), prompts[:2])
+    report = write_report(tmp_path)
+    assert "training" not in [section.key for section in report.sections]
+    assert "no mean KL to judge by" in report.markdown.read_text()
+    with pytest.raises(DraftcertError, match="--mean-kl"):
+        recommend(Audit.open(tmp_path), Wanted())
+    assert recommend(Audit.open(tmp_path), Wanted(0.5, mean_kl=0.0))[0].reached
+
+
+def test_an_unfinished_audit_is_named(audited, tmp_path):
+    with pytest.raises(DraftcertError, match="no audit in"):
+        write_report(tmp_path)
+    shutil.copy(audited / "audit.json", tmp_path)
+    with pytest.raises(DraftcertError, match="is not finished"):
+        write_report(tmp_path)
+
+
+@pytest.mark.parametrize(("by", "acceptance"), [("measured", 0.7), ("certified", 0.2), ("guaranteed", 0.1)])
+def test_a_recommended_setting_reaches_what_is_wanted_at_least_risk(audited, by, acceptance):
+    audit = Audit.open(audited)
+    found = recommend(audit, Wanted(acceptance, by))
+    assert [each.system for each in found] == [system.name for system in SYSTEMS]
+    assert any(each.reached for each in found)
+    for each in found:
+        assert (each.setting.reached(by) >= acceptance) == each.reached
+        assert each.setting.certified is not None
+        assert each.setting.measured is not None
+        assert max(each.setting.guaranteed, each.setting.certified) <= each.setting.measured
+    strict = next(each for each in found if each.system.startswith("SGLang, temperature 0"))
+    assert strict.setting.risk == 0
+
+
+def test_a_wanted_acceptance_that_nothing_reaches_gives_the_best_there_is(audited):
+    for each in recommend(Audit.open(audited), Wanted(1.0, "certified")):
+        assert not each.reached
+
+
+@pytest.mark.parametrize("wanted", [(0.0,), (1.2,), (0.5, "hoped"), (0.5, "guaranteed", -1.0)])
+def test_what_nobody_can_want_is_refused(wanted):
+    with pytest.raises(DraftcertError):
+        Wanted(*wanted)
+
+
+def test_readable_numbers():
+    assert [readable(v) for v in (None, 0.0, float("inf"), 0.12345, 1234.5, 7)] == ["–", "0", "∞", "0.123", "1234", "7"]
