@@ -1,19 +1,11 @@
-"""Whole-program tests: the installed command in its own process."""
+"""`draftcert certify`."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 
-def draftcert(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "draftcert.cli", *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-def test_a_tree_node_of_two_candidates():
+def test_a_tree_node_of_two_candidates(draftcert):
     run = draftcert("certify", "--probs", "0.5,0.45,0.05", "--candidates", "2", "--digits", "30")
     assert run.returncode == 0, run.stderr
     # Independent: 0.5 ln(20/11) + 0.05 ln(2/11) with mpmath at 40 digits.
@@ -21,7 +13,7 @@ def test_a_tree_node_of_two_candidates():
     assert "11/40" in run.stdout
 
 
-def test_json_is_one_document_with_every_field():
+def test_json_is_one_document_with_every_field(draftcert):
     run = draftcert("certify", "--probs", "2/5 7/20 1/4", "--rule", "additive(0.1)", "--json")
     found = json.loads(run.stdout)
     assert found["certificate"].startswith("0.018084")
@@ -31,7 +23,7 @@ def test_json_is_one_document_with_every_field():
     assert found["rule"] == "additive(1/10)"
 
 
-def test_an_infinite_certificate_and_json_from_a_file(tmp_path):
+def test_an_infinite_certificate_and_json_from_a_file(draftcert, tmp_path):
     file = tmp_path / "p.json"
     file.write_text("[0.5, 0.5]")
     run = draftcert("certify", "--file", str(file), "--rule", "multiplicative(0.9)", "--json")
@@ -50,7 +42,7 @@ def test_an_infinite_certificate_and_json_from_a_file(tmp_path):
         ([], "--probs"),
     ],
 )
-def test_bad_input_is_exit_2_and_named(arguments, message):
+def test_bad_input_is_exit_2_and_named(draftcert, arguments, message):
     run = draftcert("certify", *arguments)
     assert run.returncode == 2
     assert message in run.stderr

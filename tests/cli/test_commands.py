@@ -1,0 +1,78 @@
+"""Every other command, as a user runs it."""
+
+import json
+
+import pytest
+
+
+def test_help_lists_every_command(draftcert):
+    run = draftcert("--help")
+    assert run.returncode == 0
+    for command in ("derive", "check", "validate", "certify", "codegen", "generate", "explain", "audit", "recommend"):
+        assert command in run.stdout
+
+
+def test_derive_tells_a_part_and_refuses_what_it_does_not_know(draftcert):
+    found = json.loads(draftcert("derive", "--only", "tree", "--json").stdout)
+    assert {theorem["name"] for theorem in found["theorems"]} >= {"M6", "M7"}
+    run = draftcert("derive", "--only", "unheard-of")
+    assert run.returncode == 2
+    assert "nothing speaks of 'unheard-of'" in run.stderr
+
+
+def test_check_decides_one_theorem_and_says_what_coq_did_not(draftcert):
+    run = draftcert("check", "--only", "T5", "--no-coq", "--json")
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert [theorem["proved"] for theorem in found["theorems"]] == [True]
+    assert "T5_strict_greedy" in found["not_checked_formally"]
+    assert found["formal"] is None
+
+
+def test_the_generated_code_is_current(draftcert):
+    run = draftcert("codegen", "--check", "--json")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert json.loads(run.stdout) == {"ok": True, "written": [], "stale": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["generate"], "--prompt or as --prompts"),
+        (["generate", "--prompt", "x", "--model", "./absent"], "absent"),
+        (["generate", "--prompt", "x", "--rule", "no_such_rule"], "no rule is called 'no_such_rule'"),
+        (["check", "--only", "T99"], "T99"),
+        (["validate", "--profile", "unheard-of"], "no profile is called 'unheard-of'"),
+    ],
+)
+def test_bad_input_is_exit_2_and_named(draftcert, arguments, message):
+    run = draftcert(*arguments)
+    assert run.returncode == 2, run.stdout + run.stderr
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.model
+def test_generate_compares_traces_and_explains(draftcert, tmp_path):
+    prompt = "List three rivers."
+    first, trace = tmp_path / "first.json", tmp_path / "steps.jsonl"
+    run = draftcert("generate", "--prompt", prompt, "--max-new-tokens", 16, "--compare", "--trace", trace, "--json")
+    assert run.returncode == 0, run.stdout + run.stderr
+    first.write_text(run.stdout)
+    (record,) = json.loads(run.stdout)["prompts"]
+    assert record["identical"] is True
+    assert record["new_tokens"] == len(record["tokens"]) <= 16
+    steps = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert sum(len(step["tokens"]) for step in steps) == record["new_tokens"]
+    assert len(steps) == record["target_passes"]
+
+    changed = json.loads(run.stdout)
+    changed["prompts"][0]["tokens"][3] += 1
+    second = tmp_path / "second.json"
+    second.write_text(json.dumps(changed))
+    assert draftcert("explain", first, first).returncode == 0
+    run = draftcert("explain", first, second, "--json")
+    assert run.returncode == 1, run.stderr
+    (explained,) = json.loads(run.stdout)["outputs"]
+    assert explained["position"] == 3
+    assert explained["verdict"] in ("different rule", "true error")
