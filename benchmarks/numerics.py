@@ -9,6 +9,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 
 import mpmath
@@ -67,12 +68,12 @@ def main() -> None:
         for rule in ("strict_greedy", "typical(0.09, 0.3)"):
             for candidates in (1, 4):
                 methods: dict[str, Callable[[], object]] = {
-                    "certificate": lambda: certificate(target, rule, candidates, DIGITS)
+                    "certificate": partial(certificate, target, rule, candidates, DIGITS)
                 }
                 if rule == "strict_greedy":
-                    methods["mpmath"] = lambda: by_mpmath(plain, 1, candidates)  # noqa: B023
+                    methods["mpmath"] = partial(by_mpmath, plain, 1, candidates)
                     if tokens <= 1000:
-                        methods["cvxpy"] = lambda: solve(row, 1, candidates)  # noqa: B023
+                        methods["cvxpy"] = partial(solve, row, 1, candidates)
                 for method, call in methods.items():
                     about = {"tokens": tokens, "rule": rule, "candidates": candidates, "method": method}
                     rows.append(about | rate(call, options.seconds))
