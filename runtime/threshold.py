@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sympy
@@ -42,6 +43,7 @@ Known = Mapping[sympy.Basic, Enclosure]
 LOG_TOP = sympy.log(TOP)
 
 
+@lru_cache(maxsize=1024)
 def gap(threshold: sympy.Basic) -> sympy.Basic:
     """`ln(p_(1) / threshold)`, written so that it is well conditioned; the accepted gaps are those up to it."""
     if isinstance(threshold, (sympy.Min, sympy.Max)):
@@ -84,9 +86,16 @@ def enclose(expression: Any, known: Known, like: Tensor) -> Enclosure:
     raise DraftcertError(f"no enclosure is defined for {type(expression).__name__} in the threshold '{expression}'")
 
 
+@lru_cache(maxsize=1024)
+def _nearest(expression: Any) -> tuple[float, bool]:
+    """The float nearest to a constant, and whether it is the constant."""
+    nearest = float(expression.evalf(30))
+    return nearest, bool(expression.is_infinite or (expression.is_Rational and sympy.Rational(nearest) == expression))
+
+
 def _constant(expression: Any, like: Tensor) -> Enclosure:
-    value = torch.full_like(like, float(expression.evalf(30)))
-    exact = expression.is_infinite or (expression.is_Rational and sympy.Rational(float(expression)) == expression)
+    number, exact = _nearest(expression)
+    value = torch.full_like(like, number)
     return Enclosure(value, value) if exact else Enclosure.widened(value, value)
 
 
@@ -123,11 +132,13 @@ def rank_limit(condition: RankCondition) -> int:
     return int(condition.limit)
 
 
+@lru_cache(maxsize=256)
 def largest_rank(rule: Rule) -> int:
     """The largest number of tokens that a rank condition of the rule speaks of."""
     return max((rank_limit(c) for c in rule.conditions if isinstance(c, RankCondition)), default=0)
 
 
+@lru_cache(maxsize=256)
 def floored_entropies(rule: Rule) -> dict[sympy.Basic, float]:
     """The rule's entropies `-sum p ln(p + f)` with their floors f > 0: each is a further sum over the row."""
     found: dict[sympy.Basic, Any] = {entropy: entropy.args[0] for entropy in rule.accepts.atoms(Entropy)}

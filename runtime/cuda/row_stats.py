@@ -147,7 +147,7 @@ def row_stats(rows: Tensor, k: int, splits: int = SPLITS, block: int = BLOCK) ->
     top_values = rows.new_empty(count, kept, dtype=torch.float64)
     top_ids = rows.new_empty(count, kept, dtype=torch.int64)
     shape: dict[str, Any] = {"K": kept, "SPLITS": splits}
-    blocked = shape | {"BLOCK": block}
+    blocked: dict[str, Any] = shape | {"BLOCK": block}
     split[(count, splits)](rows, rows.stride(0), rows.stride(1), size, segment, sums, keys, **blocked)
     merge[(count,)](sums, keys, numbers, top_values, top_ids, **shape)
     maximum, logsumexp, entropy, gap = numbers.unbind(-1)
