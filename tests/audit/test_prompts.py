@@ -50,3 +50,22 @@ def test_a_bad_line_is_named(tmp_path, content, message):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DraftcertError, match=r"no file of prompts at .*absent\.jsonl"):
         load_prompts(tmp_path / "absent.jsonl")
+
+
+def test_a_conversation_ends_where_the_target_is_to_answer(tmp_path):
+    asked, answered = {"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}
+    records = [
+        {"messages": [asked, answered]},
+        {"messages": [asked, answered, asked, answered]},
+        {"prompt": "first", "prompt_id": "p", "messages": [asked, answered]},
+        {"id": "u", "data": ["first", "second"]},
+    ]
+    file = tmp_path / "p.jsonl"
+    file.write_text("\n".join(map(json.dumps, records)))
+    one, three, first, data = load_prompts(file)
+    assert one.messages == (asked,)
+    assert three.messages == (asked, answered, asked)
+    assert (first.id, first.text, data.id, data.text) == ("p", "first", "u", "first")
+    file.write_text(json.dumps({"messages": [answered]}))
+    with pytest.raises(DraftcertError, match="line 1: no prompt"):
+        load_prompts(file)
