@@ -123,6 +123,16 @@ def conditions(accepts: Boolean) -> tuple[Condition, ...]:
     return tuple(found)
 
 
+def _is_union(expression: str) -> bool:
+    """Whether a rule's text has a `|` outside all parentheses."""
+    depth = 0
+    for sign in expression:
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if sign == "|" and depth == 0:
+            return True
+    return False
+
+
 @dataclass(frozen=True)
 class Rule:
     """An acceptance rule with all parameters given.
@@ -159,7 +169,7 @@ class Rule:
     def _combined(self, other: Rule, sign: str, accepts: Boolean) -> Rule:
         # `&` binds tighter than `|`, as in Python: only a union inside an intersection needs its parentheses.
         left, right = (
-            f"({rule.expression})" if sign == "&" and " | " in rule.expression else rule.expression
+            f"({rule.expression})" if sign == "&" and _is_union(rule.expression) else rule.expression
             for rule in (self, other)
         )
         citations = "; ".join(dict.fromkeys((self.citation, other.citation)))

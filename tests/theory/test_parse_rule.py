@@ -12,7 +12,9 @@ atoms = st.sampled_from(
     ["strict_greedy", "additive(3/10)", "top_m(2)", "absolute(1/2)", "multiplicative(1/10)", "typical(9/100, 3/10)"]
 )
 expressions = st.recursive(
-    atoms, lambda inner: st.tuples(inner, st.sampled_from("&|"), inner).map(lambda t: f"({t[0]}) {t[1]} ({t[2]})")
+    atoms,
+    lambda inner: st.tuples(inner, st.sampled_from("&|"), inner).map(lambda t: f"({t[0]}) {t[1]} ({t[2]})"),
+    max_leaves=5,
 )
 
 
