@@ -39,7 +39,7 @@ test: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
 # Debian and Ubuntu; elsewhere install Coq 8.16 or newer with coq-interval yourself (opam install coq coq-interval).
 proofs: install
