@@ -90,7 +90,7 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
     }
     if draft_logits is not None:
         strict = certify(target_logits, RULES[0], draft_logits=draft_logits)
-        columns["kl"] = strict.kl
+        columns["kl"] = kl = torch.as_tensor(strict.kl)
         columns["reverse_kl"] = certify(draft_logits, RULES[0], draft_logits=target_logits).kl
         columns["total_variation"] = total_variation(target_logits, draft_logits)
         columns["draft_rank"] = ranks(draft_logits, stats.argmax.unsqueeze(-1)).squeeze(-1)
@@ -101,7 +101,7 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
         columns[f"C|{cell}"] = found.value
         columns[f"accepted_size|{text}"] = found.accepted
         if draft_logits is not None:
-            columns[f"certified|{cell}"] = columns["kl"] < found.value
+            columns[f"certified|{cell}"] = kl < found.value
             columns[f"hit|{cell}"] = is_hit(columns["draft_target_ranks"], found.accepted, width)
     return {name: torch.as_tensor(column).cpu().numpy() for name, column in columns.items()}
 

@@ -48,7 +48,7 @@ class Configuration:
 class Measured(NamedTuple):
     """The positions of a prompt, and how the tree decoder went through the first one."""
 
-    index: int
+    number: int
     table: pa.Table
     trace: dict[str, Any] | None
 
@@ -240,7 +240,7 @@ def _ray_measured(configuration: Configuration, prompts: dict[int, Prompt], addr
     resources = ray.cluster_resources()
     size = int(min(resources.get("GPU" if gpus else "CPU", 1), len(prompts)))
     actor = ray.remote(num_cpus=1, num_gpus=gpus)(Worker)
-    pool = ActorPool([actor.remote(configuration, None if gpus else 1) for _ in range(size)])
+    pool: Any = ActorPool([actor.remote(configuration, None if gpus else 1) for _ in range(size)])
 
     def submit(worker: Any, item: tuple[int, Prompt]) -> Any:
         return worker.measure.remote(*item)

@@ -282,15 +282,15 @@ def guarantee_curve(audit: Audit, kind: str) -> Table:
 def sweep(audit: Audit) -> Table:
     """Every audited rule and width: what it guarantees, reaches and costs."""
     columns = ["rule", "width", "nodes per accepted", "KL for 50 %", "KL for 80 %", "KL for 95 %", "relaxed at"]
-    if audit.has_draft:
+    mean_kl = float(audit.column("kl").mean()) if audit.has_draft else None
+    if mean_kl is not None:
         columns += ["guaranteed", "certified", "measured"]
-        mean_kl = float(audit.column("kl").mean())
     rows = []
     for rule, _, width, cell in audit.configuration.grid.cells():
         guarantee = Guarantee(audit.column(f"C|{cell}"))
         row: list[Any] = [rule, width, None, *(guarantee.mean_kl(share) for share in (0.5, 0.8, 0.95))]
         row.append(float((audit.column(f"accepted_size|{rule}") > 1).mean()))
-        if audit.has_draft:
+        if mean_kl is not None:
             measured = float(audit.column(f"hit|{cell}").mean())
             row[2] = width / measured if measured else np.inf
             row += [float(guarantee.acceptance(mean_kl)), float(audit.column(f"certified|{cell}").mean()), measured]
