@@ -29,7 +29,7 @@ def decoding_trace(target: LoadedModel, draft: Any, prompt: torch.Tensor) -> dic
     if draft is None:
         name, drafter = "Token Recycling", TokenRecycling()
     else:
-        name, drafter = "the audited drafter", Assistant(draft, target.model.get_output_embeddings().weight.shape[0])
+        name, drafter = "the audited one", Assistant(draft, target.model.get_output_embeddings().weight.shape[0])
     decoder = GreedyTreeDecoder(target, drafter, max_nodes=NODES)
     decoder.generate(prompt, TOKENS, on_step=steps.append, keep_steps=False)
     tokens = prompt[0].tolist()

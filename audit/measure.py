@@ -88,6 +88,7 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
         "top_ids": stats.top_ids,
         "top_logprobs": log_top,
     }
+    kl: torch.Tensor | None = None
     if draft_logits is not None:
         strict = certify(target_logits, RULES[0], draft_logits=draft_logits)
         columns["kl"] = kl = torch.as_tensor(strict.kl)
@@ -100,7 +101,7 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
         found = certify(target_logits, rule, candidates=width)
         columns[f"C|{cell}"] = found.value
         columns[f"accepted_size|{text}"] = found.accepted
-        if draft_logits is not None:
+        if kl is not None:
             columns[f"certified|{cell}"] = kl < found.value
             columns[f"hit|{cell}"] = is_hit(columns["draft_target_ranks"], found.accepted, width)
     return {name: torch.as_tensor(column).cpu().numpy() for name, column in columns.items()}
