@@ -2,14 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+APT := apt-get update -qq && apt-get install -y -qq --no-install-recommends
 SOURCES := $(shell git ls-files --cached --others --exclude-standard '*.py' 2>/dev/null)
 
-.PHONY: help demo test install proofs clean FORCE
+.PHONY: help demo test install proofs documents clean FORCE
 
 help:
 	@echo "make demo     derive, check, validate, then decode with a real model (sets itself up)"
 	@echo "make test     the whole test suite: pytest, pyright, ruff (sets itself up)"
 	@echo "make proofs   install Coq if missing and check every proof, formal ones included"
+	@echo "make documents  install Chromium and LaTeX if missing, for the tests of reports and documents"
 	@echo "make install  the virtual environment only"
 
 # The editable install links single files, so that type checkers resolve `draftcert.*`: it is renewed when the list of
@@ -41,10 +43,15 @@ test: install
 	$(BIN)/pyright
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
-# Debian and Ubuntu; elsewhere install Coq 8.16 or newer with coq-interval yourself (opam install coq coq-interval).
+# Debian and Ubuntu; elsewhere install them yourself: Coq 8.16 or newer with coq-interval (opam), Chromium, pdflatex.
 proofs: install
-	@command -v coqc >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends coq libcoq-interval; }
-	$(BIN)/draftcert check
+	@command -v coqc >/dev/null || { $(APT) coq libcoq-interval; }
+	$(BIN)/draftcert check --bridge
+
+# What the browser and LaTeX tests run; without them those tests are skipped (and fail where CI is set).
+documents:
+	@command -v chromedriver >/dev/null || { $(APT) chromium chromium-driver fonts-dejavu-core; }
+	@command -v pdflatex >/dev/null || { $(APT) texlive-latex-base; }
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
