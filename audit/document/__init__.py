@@ -8,13 +8,12 @@ from typing import Any
 
 import sympy
 
-from ...theory import FORMULAS, RULES, DraftcertError, Formula
-from ...theory.margins import MARGIN_FORMULAS
+from ...theory import RULES, DraftcertError, Formula
 from ...theory.order import DIAGRAM_RULES, Diagram, diagram
 from ...theory.presets import PRESETS, Preset
 from ...theory.rule import RuleFamily
 from ...theory.theorem import Theorem
-from ...theory.theorems import THEOREMS
+from ...theory.theorems import EVERY_FORMULA, THEOREMS
 from .claims import tell
 from .printing import escape_latex, latex, mathml, prose_html, prose_latex
 
@@ -40,15 +39,14 @@ def select(only: str | None = None) -> Selection:
     Raises:
         DraftcertError: nothing is named so.
     """
-    every_formula = {**FORMULAS, **MARGIN_FORMULAS}
     chosen = Selection(
         tuple(each for each in THEOREMS.values() if _speaks_of(only, _theorem_text(each), each.name)),
         tuple(each for each in RULES.values() if _speaks_of(only, f"{each.name} {each.deployed_as}")),
         tuple(each for each in PRESETS.values() if _speaks_of(only, f"{each.name} {each.deployed_as}")),
-        tuple(each for each in every_formula.values() if _speaks_of(only, f"{each.name} {each.statement}")),
+        tuple(each for each in EVERY_FORMULA.values() if _speaks_of(only, f"{each.name} {each.statement}")),
     )
     if not (chosen.theorems or chosen.families or chosen.presets or chosen.formulas):
-        names = ", ".join([*THEOREMS, *RULES, *PRESETS, *every_formula])
+        names = ", ".join([*THEOREMS, *RULES, *PRESETS, *EVERY_FORMULA])
         raise DraftcertError(f"nothing speaks of '{only}'; there are {names}")
     return chosen
 
