@@ -5,19 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any, Literal
 
-from ..theory import FORMULAS, DraftcertError, Formula
-from ..theory.margins import MARGIN_FORMULAS
+from ..theory import DraftcertError, Formula
 from ..theory.theorem import Theorem
-from ..theory.theorems import THEOREMS
+from ..theory.theorems import EVERY_FORMULA, THEOREMS
 from .formal import INSTALL, FormalAudit, audit_coq, coq_version
 from .kernel import FORMAL_UNCHECKED, Outcome, ProofError, Proved, examine, mint_formula
 from .ledger import Entries, committed, entries
-
-EVERY_FORMULA: Mapping[str, Formula] = MappingProxyType({**FORMULAS, **MARGIN_FORMULAS})
-"""The formulas that are compiled and those of the margin bounds."""
 
 
 @dataclass(frozen=True)

@@ -719,7 +719,8 @@ def formula_domain(formula: Formula) -> Domain:
     for argument in formula.arguments:
         ranges.append(_argument_range(argument.symbol, argument.domain))
     for relation in relations:
-        if relation == sympy.true:
+        # Without an excluded value the domain is larger, so what holds on it is stronger.
+        if relation == sympy.true or isinstance(relation, sympy.Ne):
             continue
         _take_in(relation, ranges, formula.name)
     return tuple(ranges)

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from draftcert.proofs_check import check, is_proved
-from draftcert.proofs_check.check import EVERY_FORMULA
 from draftcert.proofs_check.ledger import PATH, text
 from draftcert.theory import DraftcertError
-from draftcert.theory.theorems import THEOREMS
+from draftcert.theory.theorems import EVERY_FORMULA, THEOREMS
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,25 @@
 
 from types import MappingProxyType
 
+from ..divergences import DIVERGENCE_FORMULAS
+from ..formula import Formula
+from ..formulas import FORMULAS
+from ..margins import MARGIN_FORMULAS
 from ..theorem import Theorem
 from .divergence import T0
+from .divergences import B3, B3_REVERSE, B3_TOTAL_VARIATION
 from .guarantees import B2, B5, T6
 from .margins import M2, M3, M4, M5
 from .projection import T1, T2, T3, T4
 from .strict_greedy import M1, T5, T7
 from .trees import M6, M7
 
-THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType(
-    {theorem.name: theorem for theorem in (T0, T1, T2, T3, T4, T5, T6, T7, M1, M2, M3, M4, M5, M6, M7, B2, B5)}
-)
+_IN_ORDER = (T0, T1, T2, T3, T4, T5, T6, T7, M1, M2, M3, M4, M5, M6, M7, B2, B3, B3_REVERSE, B3_TOTAL_VARIATION, B5)
+
+THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType({theorem.name: theorem for theorem in _IN_ORDER})
 """All theorems by name."""
 
-__all__ = ["THEOREMS"]
+EVERY_FORMULA: MappingProxyType[str, Formula] = MappingProxyType({**FORMULAS, **MARGIN_FORMULAS, **DIVERGENCE_FORMULAS})
+"""All formulas that the theorems establish, by name: those that are compiled, of the margin bounds, and the others."""
+
+__all__ = ["EVERY_FORMULA", "THEOREMS"]

@@ -161,7 +161,7 @@ M5 = Theorem(
     ),
     worked_points=(
         WorkedRow(
-            ("1/2", "1/4", "1/4"),
+            ("1/2", "1/4", "1/8", "1/8"),
             1,
             1,
             log(Rational(4, 3)) / 2 + log(Rational(2, 3)) / 4,
@@ -222,7 +222,7 @@ M3 = Theorem(
     ),
     worked_points=(
         WorkedRow(
-            ("1/2", "1/4", "1/4"),
+            ("1/2", "1/4", "1/8", "1/8"),
             1,
             1,
             log(Rational(4, 3)) / 2 + log(Rational(2, 3)) / 4,
