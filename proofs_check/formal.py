@@ -121,7 +121,8 @@ def _check(folder: Path, work: Path, progress: Callable[[str, int, int], None]) 
         if name == "Assumptions.v":
             assumptions = compiled.stdout
     yield from _assumption_problems(assumptions, folder)
-    modules = [f"Draftcert.{name.removesuffix('.v')}" for name in names]
+    # Up to Main: the bridge's numbers are computed by Coq's virtual machine, which coqchk does not have.
+    modules = [f"Draftcert.{name.removesuffix('.v')}" for name in names[: names.index("Main.v") + 1]]
     checked = run(
         ["coqchk", "-silent", "-o", "-Q", ".", "Draftcert", *(w for m in modules for w in ("-norec", m))], work
     )

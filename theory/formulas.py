@@ -85,7 +85,7 @@ CEILING = Formula(
     statement="C <= ln(1 + m p_(1)) for m candidates.",
     arguments=(Argument(m, COUNT, "candidates"), Argument(top, Interval.Lopen(0, 1), "largest probability")),
     expression=log(1 + m * top),
-    stable=log1p(m * top),
+    stable=S.One * log1p(m * top),
     citation=HERE,
 )
 

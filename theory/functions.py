@@ -1,7 +1,10 @@
 """Special functions in which the formulas are well conditioned. Every backend implements each once, with a bound."""
 
+from typing import Any, cast
+
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
+from sympy.printing.printer import Printer
 
 __all__ = ["Bennett", "expm1", "log1p"]
 
@@ -18,27 +21,31 @@ class Bennett(sympy.Function):
 
     nargs = 1
 
-    @classmethod
-    def eval(cls, x: sympy.Expr) -> sympy.Expr | None:
-        """The two exact values."""
+    def __new__(cls, x: Any, **options: Any) -> sympy.Expr:
+        """The function at `x`; its two exact values are numbers."""
+        x = sympy.sympify(x)
         if x == 0:
-            return sympy.Integer(0)
+            return sympy.S.Zero
         if x == -1:
-            return sympy.Integer(1)
-        return None
+            return sympy.S.One
+        return cast(sympy.Expr, super().__new__(cls, x, **options))
 
     def _eval_rewrite_as_log(self, x: sympy.Expr, **_: object) -> sympy.Expr:
         return (1 + x) * sympy.log(1 + x) - x
 
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """h'(x) = ln(1 + x)."""
-        return sympy.log(1 + self.args[0])
+        return sympy.log(1 + self._argument)
 
     def _eval_evalf(self, prec: int) -> sympy.Expr:
         # The definition loses as many bits as x^2 is small: evaluate with that many more.
-        x = self.args[0].evalf(prec)
+        x = self._argument.evalf(prec)
         lost = max(0, -2 * int(sympy.log(abs(x), 2).evalf(15))) if x != 0 else 0
         return self.rewrite(sympy.log).evalf(int((prec + lost) * 0.31) + 20)._evalf(prec)
 
-    def _latex(self, printer: sympy.printing.printer.Printer) -> str:
+    @property
+    def _argument(self) -> sympy.Expr:
+        return cast(sympy.Expr, self.args[0])
+
+    def _latex(self, printer: Printer) -> str:
         return rf"h\left({printer._print(self.args[0])}\right)"

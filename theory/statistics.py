@@ -23,7 +23,11 @@ class Entropy(sympy.Function):
 
     nargs = 1
     is_real = True
-    is_number = False  # it depends on the row, though no free symbol says so
+
+    @property
+    def is_number(self) -> bool:
+        """Never: it depends on the row, though no free symbol says so."""
+        return False
 
     def _latex(self, printer: object) -> str:
         floor = self.args[0]

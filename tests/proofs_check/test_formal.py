@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from draftcert.proofs_check import formal
+from draftcert.theory import DraftcertError
 from draftcert.theory.theorems import THEOREMS
 
 
@@ -110,5 +111,5 @@ def test_a_weakened_definition_and_a_false_lemma_do_not_get_through(copy):
 
 def test_without_coq_the_audit_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(os.environ, "PATH", "")
-    with pytest.raises(formal.DraftcertError, match="libcoq-interval"):
+    with pytest.raises(DraftcertError, match="libcoq-interval"):
         formal.audit_coq()
