@@ -180,12 +180,16 @@ def formula_mutants(formula: Formula, theorems: tuple[Theorem, ...]) -> Iterator
             yield _judged(formula.name, "stable form", words, partial(decide_formula, wrong, theorems))
 
 
+_EITHER_ROLE = "true: a draft equal to the threshold is rejected whichever side of it the token has to be on"
+
 EXPLAINED = {
     (
         "T7",
         "conclusion 1",
         "rows: classes: 'accepted' as competitor",
     ): "true: a lower bound that holds for one competitor holds when more tokens have to beat the first",
+    ("B4", "conclusion 3", "rows: classes: 'accepted above the level' as competitor"): _EITHER_ROLE,
+    ("B4", "conclusion 3", "rows: classes: 'listed competitor below the level' as accepted"): _EITHER_ROLE,
 }
 """Why a survivor is a true statement, by theorem, place and change."""
 

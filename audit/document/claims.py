@@ -77,10 +77,11 @@ def domain_lines(domain: Domain) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _row_tokens(rows: Rows) -> tuple[Tokens, ...]:
+def _row_tokens(rows: Rows, by_role: bool = True) -> tuple[Tokens, ...]:
+    """The classes of a row; in a sum over a row nobody is accepted or rejected, so their names tell more."""
     return tuple(
         Tokens(
-            each.role.value,
+            each.role.value if by_role else each.name,
             "any number" if each.count is None else each.count,
             each.probability,
             domain_lines(each.ranges),
@@ -119,7 +120,8 @@ def tell(claim: Claim) -> Told:
         draft = relation(sympy.Eq, Symbol("q"), sympy.Tuple(*claim.draft))
         value = relation(sympy.Eq, C, claim.value)
         return Told((Line("minimiser", draft), Line("value", value)), domain_lines(claim.domain), folded=True)
-    rows, where = _row_tokens(claim.rows), domain_lines(claim.rows.parameters)
+    by_role = not isinstance(claim, (SumEqual, SumAtLeast))
+    rows, where = _row_tokens(claim.rows, by_role), domain_lines(claim.rows.parameters)
     if isinstance(claim, SumEqual):
         return Told((Line(formula=relation(sympy.Eq, _sum(claim.left), claim.right)),), where, rows)
     if isinstance(claim, SumAtLeast):

@@ -12,10 +12,15 @@ from .divergences import B3, B3_REVERSE, B3_TOTAL_VARIATION
 from .guarantees import B2, B5, T6
 from .margins import M2, M3, M4, M5
 from .projection import T1, T2, T3, T4
+from .runs import B1, B2_CONTINUOUS, B4
 from .strict_greedy import M1, T5, T7
 from .trees import M6, M7
 
-_IN_ORDER = (T0, T1, T2, T3, T4, T5, T6, T7, M1, M2, M3, M4, M5, M6, M7, B2, B3, B3_REVERSE, B3_TOTAL_VARIATION, B5)
+_IN_ORDER = (
+    *(T0, T1, T2, T3, T4, T5, T6, T7),
+    *(M1, M2, M3, M4, M5, M6, M7),
+    *(B1, B2, B2_CONTINUOUS, B3, B3_REVERSE, B3_TOTAL_VARIATION, B4, B5),
+)
 
 THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType({theorem.name: theorem for theorem in _IN_ORDER})
 """All theorems by name."""
