@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,13 +11,19 @@ from rich.table import Table
 from .console import Json, err, finish, out, print_json, progress
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from ..proofs_check import Report
+    from ..proofs_check.mutation import Tally
 
 
 def check(
     only: Annotated[list[str] | None, typer.Option(help="Only this theorem or formula (repeat for more).")] = None,
     coq: Annotated[bool, typer.Option(help="Audit the Coq development too; without, it counts as not checked.")] = True,
     bridge: Annotated[bool, typer.Option(help="Have Coq certify values of `draftcert certify` on 20 targets.")] = False,
+    mutations: Annotated[
+        bool, typer.Option(help="Change every theorem and formula in every way: each false one must be refused.")
+    ] = False,
     update_ledger: Annotated[bool, typer.Option(help="Write the ledger this run reproduces, if all holds.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -43,18 +50,22 @@ def check(
             bridged = certify_in_coq(
                 BridgeCase(p, rule, m, str(certificate(p, rule, m, digits=20))) for p, rule, m in BRIDGE_TARGETS
             )
-    ok = report.ok and (bridged is None or bridged.ok)
+        mutated = _mutate(report, bar) if mutations else None
+    ok = report.ok and (bridged is None or bridged.ok) and (mutated is None or not mutated.unexplained)
     if update_ledger and only is None and all(t.proved for t in report.theorems):
         ledger.PATH.write_text(ledger.text(report.proved))
         err.print("the ledger is written; check again to see it reproduced")
     if as_json:
         certified = None if bridged is None else {"cases": len(bridged.cases), "ok": bridged.ok}
-        print_json(report.as_json() | {"ok": ok, "bridge": certified})
+        noticed = None if mutated is None else {"mutants": len(mutated.mutants), "caught": mutated.share}
+        print_json(report.as_json() | {"ok": ok, "bridge": certified, "mutations": noticed})
     else:
         _show(report)
         if bridged is not None:
             state = "certified by Coq" if bridged.ok else f"NOT certified: {bridged.failure}"
             out.print(f"bridge: {len(bridged.cases)} values {state}")
+        if mutated is not None:
+            _show_mutations(mutated)
     finish(ok)
 
 
@@ -85,6 +96,31 @@ BRIDGE_TARGETS: tuple[tuple[tuple[str, ...], str, int], ...] = (
     (("1/2", "3/10", "1/5"), "typical(0.25, 0.9)", 1),
 )
 """Targets of the bridge: generic, tied, with zeros, nearly tied, and the two traps of the pooled form."""
+
+
+def _mutate(report: Report, bar: Progress) -> Tally:
+    """Mutants of what was checked, spread over the cores."""
+    from ..proofs_check.check import EVERY_FORMULA
+    from ..proofs_check.mutation import tally
+    from ..theory.theorems import THEOREMS
+
+    task = bar.add_task("mutations", total=None)
+    return tally(
+        {each.name: THEOREMS[each.name] for each in report.theorems},
+        {each.name: EVERY_FORMULA[each.name] for each in report.formulas},
+        processes=os.cpu_count() or 1,
+        progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+    )
+
+
+def _show_mutations(mutated: Tally) -> None:
+    from ..proofs_check.mutation import EXPLAINED
+
+    out.print(f"mutations: {len(mutated.mutants)} changes, {mutated.share:.2%} refused")
+    for mutant in mutated.survivors:
+        why = EXPLAINED.get((mutant.theorem, mutant.place, mutant.change))
+        words = f"{mutant.theorem}, {mutant.place}: {mutant.change} goes through: {why or 'NOT EXPLAINED'}"
+        out.print(words, style="" if why else "red")
 
 
 def _show(report: Report) -> None:
