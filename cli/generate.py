@@ -57,11 +57,14 @@ def generate(
     model: Annotated[str, typer.Option(help="Hugging Face id, local folder, GGUF file or smollm2.")] = "smollm2",
     drafter: Annotated[
         str,
-        typer.Option(help="recycling, lookup, assistant:ID, layers:0-9,20-29 (the target's own), joined by + or none."),
+        typer.Option(
+            help="recycling, recycling:prior (knows what follows each token from the start; a minute once per model), "
+            "lookup, assistant:ID, layers:0-9,20-29 (the target's own), joined by +; or none."
+        ),
     ] = "recycling+lookup",
     rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens to generate at most.")] = 128,
-    max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree, its root included.")] = 16,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree, its root included.")] = 32,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     compare: Annotated[
@@ -127,12 +130,23 @@ def input_ids(prompt: Prompt, target: LoadedModel) -> torch.Tensor:
 
 
 def make_drafter(text: str, target: LoadedModel) -> Drafter:
-    """The drafter a text names: `recycling`, `lookup`, `assistant:ID`, `layers:RANGES`, joined by `+`; or `none`.
+    """The drafter a text names: parts joined by `+`, or `none`.
+
+    The parts: `recycling`, `recycling:prior`, `lookup`, `assistant:ID`, `layers:RANGES`.
 
     Raises:
         DraftcertError: no drafter of that name, or a model or layers that do not exist.
     """
-    from ..runtime.drafters import Assistant, PromptLookup, SuccessorDrafter, TokenRecycling, Union, skip_layers
+    from ..runtime.drafters import (
+        Assistant,
+        PromptLookup,
+        SuccessorDrafter,
+        TokenRecycling,
+        Union,
+        cached_successors,
+        skip_layers,
+    )
+    from ..runtime.forward import TreeForward
     from ..runtime.models import load_model
 
     def member(name: str) -> SuccessorDrafter:
@@ -141,6 +155,9 @@ def make_drafter(text: str, target: LoadedModel) -> Drafter:
         match kind:
             case "recycling" if not argument:
                 return TokenRecycling()
+            case "recycling" if argument == "prior":
+                with err.status("asking the target what follows each of its tokens (once per model)"):
+                    return TokenRecycling(prior=cached_successors(TreeForward(target.model)))
             case "lookup" if not argument:
                 return PromptLookup()
             case "assistant" if argument:
@@ -148,7 +165,7 @@ def make_drafter(text: str, target: LoadedModel) -> Drafter:
             case "layers" if argument:
                 return Assistant(skip_layers(target, _ranges(argument)), vocabulary)
         raise DraftcertError(
-            f"no drafter is called '{name}': recycling, lookup, assistant:ID, layers:0-9,20-29 or none"
+            f"no drafter is called '{name}': recycling, recycling:prior, lookup, assistant:ID, layers:0-9,20-29 or none"
         )
 
     if text == "none":

@@ -7,22 +7,17 @@ the user's cache folder.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import platform
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from time import perf_counter
 
 import torch
-from platformdirs import user_cache_path
 
 from ..theory.errors import DraftcertError
 from .forward import TreeForward
+from .kept import kept
 from .tree import Tree
 
 SIZES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -113,24 +108,13 @@ def cached_latency(forward: TreeForward, max_nodes: int = 64, refresh: bool = Fa
         "engine": type(forward.model.get_output_embeddings()).__qualname__,
         "nodes": max_nodes,
     }
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
-    folder = user_cache_path("draftcert", ensure_exists=True) / "latency"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{digest}.json"
-    if not refresh and (known := _read(path)) is not None:
-        return known
-    latency = measure_latency(forward, max_nodes)
-    handle, partial = tempfile.mkstemp(dir=folder)
-    with os.fdopen(handle, "w") as file:
-        json.dump({"sizes": latency.sizes, "seconds": latency.seconds} | identity, file)
-    Path(partial).replace(path)
-    return latency
 
+    def parse(table: list[list[float]]) -> Latency:
+        sizes, seconds = zip(*table, strict=True)
+        return Latency(sizes, seconds)
 
-def _read(path: Path) -> Latency | None:
-    """A kept table, or nothing if there is none or it is damaged."""
-    try:
-        kept = json.loads(path.read_text())
-        return Latency(tuple(kept["sizes"]), tuple(kept["seconds"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    def measure() -> list[list[float]]:
+        latency = measure_latency(forward, max_nodes)
+        return [list(pair) for pair in zip(latency.sizes, latency.seconds, strict=True)]
+
+    return kept("latency", identity, parse, measure, refresh)

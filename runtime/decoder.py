@@ -19,7 +19,7 @@ from ..theory.rule import Rule
 from ..theory.rules import strict_greedy
 from .budget import Latency, cached_latency
 from .certify import row_stats
-from .drafters import Drafter, Observation, TokenRecycling
+from .drafters import Drafter, Observation, PromptLookup, TokenRecycling, Union
 from .forward import TreeForward, padded
 from .models import LoadedModel
 from .reference import RowStats
@@ -63,9 +63,10 @@ class _Sequence:
 class GreedyTreeDecoder:
     """Decode a transformers causal language model with draft trees.
 
-    `target`: the model, or what `load_model` returns. `drafter`: anything with the `Drafter` protocol, Token Recycling
-    if not given. `rule`: under strict greedy the output is the target's own greedy output, whatever the drafter; a
-    relaxed rule may differ from it. `max_nodes`: nodes of a tree, the root included, at most.
+    `target`: the model, or what `load_model` returns. `drafter`: anything with the `Drafter` protocol; if not given,
+    Token Recycling and prompt lookup together. `rule`: under strict greedy the output is the target's own greedy
+    output, whatever the drafter; a relaxed rule may differ from it. `max_nodes`: nodes of a tree, the root included,
+    at most.
     `latency`: cost-aware trees: only as many nodes as pay for themselves by this table of the target's latency, or
     by the one "measured" on this machine (once, then kept).
 
@@ -84,11 +85,11 @@ class GreedyTreeDecoder:
         target: Any,
         drafter: Drafter | None = None,
         rule: Rule | None = None,
-        max_nodes: int = 16,
+        max_nodes: int = 32,
         latency: Latency | Literal["measured"] | None = None,
     ):
         self.target = target.model if isinstance(target, LoadedModel) else target
-        self.drafter = TokenRecycling() if drafter is None else drafter
+        self.drafter = Union(TokenRecycling(), PromptLookup()) if drafter is None else drafter
         self.rule = strict_greedy() if rule is None else rule
         if max_nodes < 1:
             raise DraftcertError(f"max_nodes = {max_nodes}: a tree has at least its root")

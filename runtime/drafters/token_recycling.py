@@ -12,13 +12,17 @@ calibration, best-first and certificate-guided trees are added here.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import ceil, log
 from typing import Literal
 
 from .base import HitRate, Observation, SuccessorDrafter, Successors
+from .prior import SuccessorTable
 
 Shape = Literal["best-first", "static", "certificate-guided"]
+Entry = list[tuple[int, int]]
+"""Successors of one context, the most likely first, each with the class of its stored probability."""
 
 _EDGES = (0.01, 0.05, 0.15, 0.35, 0.6, 0.85, 0.97)
 """Edges of the classes of stored probabilities within which hit rates are counted."""
@@ -35,15 +39,23 @@ class TokenRecycling(SuccessorDrafter):
     the last 1 to `longest` tokens. `shape` of the trees: "best-first" by estimated probabilities; "static", one shape
     at every step as in the paper, by ranks alone; "certificate-guided", best-first with fewer children where the
     target was certain when the entry was made: one where its strict certificate reached ln 2, all where it was 0.
+    `prior`: what to fall back on for a token, from `cached_successors`; it is not forgotten.
     """
 
-    def __init__(self, successors_kept: int = 8, longest: int = 2, shape: Shape = "best-first"):
+    def __init__(
+        self,
+        successors_kept: int = 8,
+        longest: int = 2,
+        shape: Shape = "best-first",
+        prior: SuccessorTable | None = None,
+    ):
         self.successors_kept, self.longest, self.shape = successors_kept, longest, shape
+        self.prior = {token: self._entry(*row) for token, row in enumerate(prior or ())}
         self.clear()
 
     def clear(self) -> None:
         """Forget all successors and hit rates."""
-        self.table: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        self.table: dict[tuple[int, ...], Entry] = {}
         self.hit_rate = HitRate(lambda length, rank, level: _CENTRES[level] / (1 if rank == 0 else 1.5))
 
     def successors(self, context: Sequence[int], path: tuple[int, ...]) -> Successors:
@@ -75,13 +87,18 @@ class TokenRecycling(SuccessorDrafter):
             width = self.successors_kept
             if self.shape == "certificate-guided":
                 width = max(1, ceil(width * (1 - min(1.0, observation.certificates[node] / log(2)))))
-            pairs = zip(observation.top_ids[node][:width], observation.top_probabilities[node][:width], strict=True)
-            entry = [(token, bisect_left(_EDGES, probability)) for token, probability in pairs]
+            entry = self._entry(observation.top_ids[node][:width], observation.top_probabilities[node][:width])
             for length in range(1, len(tails[node]) + 1):
                 self.table[tails[node][-length:]] = entry
 
-    def _entries(self, tail: tuple[int, ...]):
-        """Length of the context, rank, token and class of probability of every remembered successor."""
+    def _entry(self, tokens: Sequence[int], probabilities: Sequence[float]) -> Entry:
+        kept = islice(zip(tokens, probabilities, strict=True), self.successors_kept)
+        return [(token, bisect_left(_EDGES, probability)) for token, probability in kept]
+
+    def _entries(self, tail: tuple[int, ...]) -> Iterator[tuple[int, int, int, int]]:
+        """Length of the context (0: the prior), rank, token and class of probability of every known successor."""
         for length in range(min(self.longest, len(tail)), 0, -1):
             for rank, (token, level) in enumerate(self.table.get(tail[-length:], ())):
                 yield length, rank, token, level
+        for rank, (token, level) in enumerate(self.prior.get(tail[-1], ())):
+            yield 0, rank, token, level

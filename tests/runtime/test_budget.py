@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftcert.runtime import budget
+from draftcert.runtime import budget, kept
 from draftcert.runtime.budget import Latency, cached_latency
 from draftcert.runtime.decoder import GreedyTreeDecoder
 from draftcert.runtime.forward import TreeForward
@@ -39,14 +39,17 @@ def test_useless_tables_are_refused(sizes: tuple[int, ...], seconds: tuple[float
 
 
 def test_measured_once_and_kept(tmp_path: Path, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "user_cache_path", lambda *_, **__: tmp_path)
+    monkeypatch.setattr(kept, "user_cache_path", lambda *_, **__: tmp_path)
     forward = TreeForward(tiny())
     latency = cached_latency(forward, 8)
     assert latency.sizes == (1, 2, 4, 6, 8)
     monkeypatch.setattr(budget, "measure_latency", lambda *_: pytest.fail("measured again"))
     assert cached_latency(forward, 8) == latency
-    (kept,) = (tmp_path / "latency").iterdir()
-    assert json.loads(kept.read_text())["nodes"] == 8
+    (path,) = (tmp_path / "latency").iterdir()
+    assert json.loads(path.read_text())["identity"]["nodes"] == 8
+    path.write_text("{")
+    with pytest.raises(pytest.fail.Exception, match="measured again"):
+        cached_latency(forward, 8)
 
 
 def test_cost_aware_decoding_is_exact_and_smaller(tiny: Any, hf_greedy: Any) -> None:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draftcert.runtime import kept
 from draftcert.runtime.decoder import GreedyTreeDecoder
 from draftcert.runtime.drafters import (
     Assistant,
@@ -16,9 +19,13 @@ from draftcert.runtime.drafters import (
     PromptLookup,
     TokenRecycling,
     Union,
+    cached_successors,
     grow,
+    prior,
     skip_layers,
+    successor_table,
 )
+from draftcert.runtime.forward import TreeForward
 from draftcert.runtime.tree import Tree
 from draftcert.theory import DraftcertError
 
@@ -102,6 +109,40 @@ def test_static_shape_does_not_depend_on_probabilities() -> None:
     assert len(shapes) == 1
 
 
+def test_prior_is_the_target_after_one_token(tiny: Any) -> None:
+    model = tiny()
+    model.config.bos_token_id, kept_bos = 5, model.config.bos_token_id
+    shares: list[float] = []
+    table = successor_table(TreeForward(model), on_progress=shares.append)
+    model.config.bos_token_id = kept_bos
+    assert len(table) == 61
+    assert shares == [1.0]
+    assert successor_table(TreeForward(model), seconds=0) == []
+    with torch.inference_mode():
+        for token in (0, 17, 60):
+            chances = model(input_ids=torch.tensor([[5, token]])).logits[0, -1].softmax(-1)
+            assert table[token][0] == chances.topk(16).indices.tolist()
+            assert table[token][1] == pytest.approx(chances.topk(16).values.tolist(), abs=1e-4)
+
+
+def test_prior_fills_in_where_nothing_was_seen() -> None:
+    drafter = TokenRecycling(prior=[([1, 2], [0.6, 0.3]), ([2], [0.9])], successors_kept=1)
+    assert [token for token, _ in drafter.successors([0], ())] == [1]
+    assert not drafter.successors([2], ())
+    drafter.observe([0], observation(Tree((0,), (-1,)), (0,), [7, 8]))
+    assert [token for token, _ in drafter.successors([0], ())] == [7, 1]
+    drafter.clear()
+    assert [token for token, _ in drafter.successors([0], ())] == [1]
+
+
+def test_prior_is_kept_by_model(tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "user_cache_path", lambda *_, **__: tmp_path)
+    first, other = (cached_successors(TreeForward(tiny("llama", seed))) for seed in (0, 1))
+    assert first != other
+    monkeypatch.setattr(prior, "successor_table", lambda *_: pytest.fail("computed again"))
+    assert cached_successors(TreeForward(tiny("llama", 0))) == first
+
+
 def test_prompt_lookup_follows_the_latest_longest_match() -> None:
     drafter = PromptLookup(longest=3).begin([1, 2, 3, 9, 2, 3, 8, 1, 2, 3])
     assert isinstance(drafter, PromptLookup)
@@ -130,6 +171,7 @@ MAKERS: dict[str, Callable[[Any], Drafter]] = {
     "recycling": lambda model: TokenRecycling(),
     "recycling-static": lambda model: TokenRecycling(shape="static"),
     "recycling-guided": lambda model: TokenRecycling(shape="certificate-guided"),
+    "recycling-prior": lambda model: TokenRecycling(prior=successor_table(TreeForward(model))),
     "lookup": lambda model: PromptLookup(),
     "itself": lambda model: Assistant(model, width=1, beam=1, depth=4),
     "first-layer": lambda model: Assistant(skip_layers(model, [0]), 61, width=3, beam=3, depth=3),
@@ -159,9 +201,9 @@ def test_assistant_of_a_smaller_vocabulary_drafts_shared_ids_only(tiny: Any, cap
 
 
 def test_layers_that_do_not_exist_are_refused(tiny: Any) -> None:
-    for kept in ([], [2], [1, 0], [-1]):
+    for layers in ([], [2], [1, 0], [-1]):
         with pytest.raises(DraftcertError, match="0 to 1"):
-            skip_layers(tiny(), kept)
+            skip_layers(tiny(), layers)
     with pytest.raises(DraftcertError, match="different kinds"):
         skip_layers(tiny("gemma3-window"), [0])
     thin = skip_layers(tiny(), [1])
