@@ -5,13 +5,14 @@ meant decides how large the competitors can be.
 """
 
 from types import MappingProxyType
+from typing import Any
 
 import sympy
 from sympy import Interval, S, log, sqrt
 
 from .formula import Argument, Formula
-from .formulas import COUNT, UNIT, g, m
-from .functions import Bennett
+from .formulas import COUNT, PHI, UNIT, g, m, x
+from .functions import Bennett, log1p
 
 HERE = "draftcert, theory.theorems"
 
@@ -102,3 +103,30 @@ MARGIN_FORMULAS = MappingProxyType(
     {formula.name: formula for formula in (ONE_AGAINST_MANY, TREE_MARGIN, TREE_RATIO, TREE_LAST_MARGIN, ADDITIVE_NEAR)}
 )
 """The formulas of the margin bounds by name."""
+
+_stable_phi: Any = PHI.stable.xreplace({x: g})
+SPIKE_POOLED = Formula(
+    name="spike_pooled",
+    statement=(
+        "Certificate of ((1+g)/2, (1-g)/2) accepted against m competitors of probability 0, for g <= m/(m+2): both are "
+        "pooled. The supremum for relaxed rules over targets that can be rejected."
+    ),
+    arguments=(_CANDIDATES, _MARGIN),
+    constraint=sympy.Le(g, m / (m + 2)),
+    expression=log(1 + m / 2) + PHI.expression.xreplace({x: g}),
+    stable=_stable_phi + log1p(m / 2),
+    citation=HERE,
+)
+
+SPIKE_ALONE = Formula(
+    name="spike_alone",
+    statement="The same for g >= m/(m+2): only the first token is pooled.",
+    arguments=(_CANDIDATES, _MARGIN),
+    constraint=sympy.Ge(g, m / (m + 2)),
+    expression=(1 + g) / 2 * log(_several),
+    stable=(1 + g) / 2 * log1p(m),
+    citation=HERE,
+)
+
+SUPREMUM_FORMULAS = MappingProxyType({formula.name: formula for formula in (SPIKE_POOLED, SPIKE_ALONE)})
+"""The formulas of the largest certificates by name."""

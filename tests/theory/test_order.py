@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from draftcert.theory import RULES, DraftcertError, parse_rule
 from draftcert.theory.order import CONDITIONS, DIAGRAM_RULES, Target, concentrated, diagram, implication
 from draftcert.theory.rule import exact_certificate
+from draftcert.theory.theorems import THEOREMS
+from draftcert.theory.theorems.order import ARROWS
 
 NAMES = list(RULES)
 PAIRS = [(a, b) for a in NAMES for b in NAMES]
@@ -25,6 +27,23 @@ def instance(data: st.DataObject, name: str):
 def test_every_pair_has_a_condition():
     assert set(CONDITIONS) == set(PAIRS)
     assert {a for (a, _), c in CONDITIONS.items() if not c.necessary} == {"typical_floor"}
+
+
+def needs_an_inequality(pair: tuple[str, str]) -> bool:
+    """Whether the condition compares more than one parameter with a number, or with the same one of the wide rule."""
+    for relation in CONDITIONS[pair].holds.atoms(sympy.core.relational.Relational):
+        names = {side.name.rstrip("'") for side in relation.args if isinstance(side, sympy.Symbol)}
+        if len(names) > 1 or not all(side.is_Symbol or side.is_number for side in relation.args):
+            return True
+    return False
+
+
+def test_every_arrow_that_needs_an_inequality_has_its_claims_in_t6():
+    """`check` decides these claims; here they are found."""
+    assert {pair for pair in CONDITIONS if needs_an_inequality(pair)} <= set(ARROWS) <= set(CONDITIONS)
+    assert not any(CONDITIONS[pair].holds == sympy.false for pair in ARROWS)
+    places = {place for place, _ in THEOREMS["T6"].claims()}
+    assert {place for used in ARROWS.values() for place in used} == {p for p in places if not p.startswith("formal")}
 
 
 @pytest.mark.parametrize("narrow", NAMES)

@@ -5,27 +5,31 @@ from types import MappingProxyType
 from ..divergences import DIVERGENCE_FORMULAS
 from ..formula import Formula
 from ..formulas import FORMULAS
-from ..margins import MARGIN_FORMULAS
+from ..margins import MARGIN_FORMULAS, SUPREMUM_FORMULAS
 from ..theorem import Theorem
 from .divergence import T0
 from .divergences import B3, B3_REVERSE, B3_TOTAL_VARIATION
-from .guarantees import B2, B5, T6
+from .guarantees import B2, B5
 from .margins import M2, M3, M4, M5
+from .order import T6
 from .projection import T1, T2, T3, T4
 from .runs import B1, B2_CONTINUOUS, B4
 from .strict_greedy import M1, T5, T7
+from .suprema import M3_TOP, MI, MS
 from .trees import M6, M7
 
 _IN_ORDER = (
     *(T0, T1, T2, T3, T4, T5, T6, T7),
-    *(M1, M2, M3, M4, M5, M6, M7),
+    *(M1, M2, M3, M4, M5, M6, M7, M3_TOP, MS, MI),
     *(B1, B2, B2_CONTINUOUS, B3, B3_REVERSE, B3_TOTAL_VARIATION, B4, B5),
 )
 
 THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType({theorem.name: theorem for theorem in _IN_ORDER})
 """All theorems by name."""
 
-EVERY_FORMULA: MappingProxyType[str, Formula] = MappingProxyType({**FORMULAS, **MARGIN_FORMULAS, **DIVERGENCE_FORMULAS})
+EVERY_FORMULA: MappingProxyType[str, Formula] = MappingProxyType(
+    {**FORMULAS, **MARGIN_FORMULAS, **SUPREMUM_FORMULAS, **DIVERGENCE_FORMULAS}
+)
 """All formulas that the theorems establish, by name: those that are compiled, of the margin bounds, and the others."""
 
 __all__ = ["EVERY_FORMULA", "THEOREMS"]

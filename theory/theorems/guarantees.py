@@ -1,6 +1,6 @@
-"""T6 order between rules, B2 the mean-KL guarantee, B5 numerical noise."""
+"""B2 the mean-KL guarantee, B5 numerical noise."""
 
-from sympy import Rational, S, log, oo, symbols
+from sympy import S, oo, symbols
 
 from ..formulas import PAPER
 from ..theorem import (
@@ -14,67 +14,9 @@ from ..theorem import (
     SumProof,
     Theorem,
     TokenClass,
-    WorkedRow,
 )
 from .evidence import NOTHING
-from .symbols import N, p, top
-
-# ---- T6 --------------------------------------------------------------------------------------------------------
-
-alpha, tau = symbols("alpha tau", positive=True)
-_FACTOR = Range(alpha, S.Zero, S.One, open_below=True)
-_ROW = Rows(
-    (Range(top, S.Zero, S.One, open_below=True),),
-    (TokenClass("token", Role.REJECTED, None, p, (Range(p, S.Zero, top),)),),
-)
-_SECOND_OF_TWO = (Range(tau, S.Zero, S.Half, open_below=True), Range(p, tau, S.Half), Range(top, S.Zero, 1 - p))
-
-T6 = Theorem(
-    name="T6",
-    title="Order between rules",
-    statement=(
-        "More accepted tokens or more candidates never lower C. additive((1-alpha)/(1+alpha)) accepts all that "
-        "multiplicative(alpha) does; additive(1-2 tau) and multiplicative(tau/(1-tau)) all that absolute(tau) does; "
-        "and typical(eps, delta) with delta < 1 all that multiplicative(delta) does, since exp(-H) <= p_1."
-    ),
-    hypotheses=("x is an accepted token other than the first, so p_1 + p_x <= 1",),
-    derivation=(),
-    conclusions=(
-        AtLeast(
-            (1 - alpha) / (1 + alpha),
-            top - p,
-            (_FACTOR, Range(top, S.Zero, 1 / (1 + alpha), open_below=True), Range(p, alpha * top, S.One)),
-            Evident((p - alpha * top) + (1 - alpha) * (1 / (1 + alpha) - top)),
-        ),
-        AtLeast(1 - 2 * tau, top - p, _SECOND_OF_TWO, Evident((1 - p - top) + 2 * (p - tau))),
-        AtLeast(
-            p,
-            tau / (1 - tau) * top,
-            _SECOND_OF_TWO,
-            Evident(((p - tau) + tau * (1 - p - top)) / (1 - tau)),
-        ),
-        SumAtLeast(
-            _ROW,
-            {"token": -p * log(p)},
-            -log(top),
-            SumProof(mass=-log(top), slack={"token": Evident(p * log(top / p))}, rest=NOTHING),
-        ),
-    ),
-    worked_points=(
-        WorkedRow(("1/2", "3/10", "1/5"), 1, 1, log(Rational(5, 4)) / 2 + Rational(3, 10) * log(Rational(3, 4))),
-        WorkedRow(
-            ("1/2", "3/10", "1/5"), 2, 1, log(Rational(10, 7)) / 2 + log(Rational(4, 7)) / 5, "more accepted: larger"
-        ),
-        WorkedRow(
-            ("1/2", "3/10", "1/5"),
-            1,
-            2,
-            log(Rational(3, 2)) / 2 + Rational(3, 10) * log(Rational(9, 10)) + log(Rational(3, 5)) / 5,
-            "more candidates: larger",
-        ),
-    ),
-    formal=("T6_order",),
-)
+from .symbols import N
 
 # ---- B2 --------------------------------------------------------------------------------------------------------
 
