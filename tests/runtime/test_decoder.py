@@ -1,6 +1,9 @@
 """The decoder on tiny random models: exact output, budget, stops, counts."""
 
+import copy
+import gc
 import random
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,8 +27,9 @@ class Oracle:
         self.start = 0
 
     def begin(self, prompt: Sequence[int]) -> Drafter:
-        self.start = len(prompt)
-        return self
+        own = copy.copy(self)
+        own.start, own.random = len(prompt), random.Random(self.random.random())
+        return own
 
     def propose(self, context: Sequence[int], max_nodes: int, max_depth: int) -> Tree:
         right = self.answer[len(context) - self.start :]
@@ -134,7 +138,7 @@ def test_interrupt_leaves_what_was_committed(tiny: Any, hf_greedy: Any) -> None:
         if step.prefix > 12:
             raise KeyboardInterrupt
 
-    result = GreedyTreeDecoder(model, Oracle(answer)).generate(PROMPT, 30, on_step=stop)
+    result = GreedyTreeDecoder(model, Oracle(answer), max_nodes=8).generate(PROMPT, 30, on_step=stop)
     assert result.finish_reasons == ["interrupted"]
     assert 0 < len(result.tokens[0]) < 30
     assert result.tokens[0] == answer[: len(result.tokens[0])]
@@ -216,15 +220,34 @@ def test_soak_of_two_thousand_steps(tiny: Any) -> None:
         source = random.Random(seed)
         prompt = [source.randrange(61) for _ in range(source.randint(1, 8))]
         answer = without_cache(model, prompt, 120)
-        # Branches drawn at random, the right one among them only now and then.
-        for hidden in range(10):
-            drafter = Oracle([t if source.random() < 0.8 else (t + 1) % 61 for t in answer], seed=hidden)
-            decoder = GreedyTreeDecoder(model, drafter, max_nodes=source.randint(2, 12))
-            result = decoder.generate(prompt, 120, eos_token_id=(), keep_steps=False)
-            assert result.tokens == [answer]
-            assert result.steps == []
-            steps += result.stats.target_passes
+        # Branches drawn at random, the right one among them only now and then; each sequence draws its own.
+        drafter = Oracle([t if source.random() < 0.8 else (t + 1) % 61 for t in answer], seed=seed)
+        seen: list[Step] = []
+        decoder = GreedyTreeDecoder(model, drafter, max_nodes=source.randint(2, 12))
+        result = decoder.generate([prompt] * 10, 120, (), on_step=seen.append, keep_steps=False)
+        assert result.tokens == [answer] * 10
+        assert result.steps == []
+        steps += len(seen)
         seed += 1
+
+
+def test_memory_is_flat(tiny: Any) -> None:
+    decoder = GreedyTreeDecoder(tiny(), max_nodes=8)
+
+    def blocks_after(runs: int) -> tuple[int, int]:
+        passes = 0
+        for run in range(runs):
+            prompt = [run % 3 + 1, 5, 17]
+            passes += decoder.generate(prompt, 60, eos_token_id=(), keep_steps=False).stats.target_passes
+        gc.collect()
+        return sys.getallocatedblocks(), passes
+
+    blocks_after(3)  # the tables fill with the contexts that occur
+    before, _ = blocks_after(3)
+    after, passes = blocks_after(6)
+    assert passes > 60
+    # The tables still learn a context now and then; a step kept alive is hundreds of blocks.
+    assert after - before < 10 * passes
 
 
 def test_relaxed_rules_walk_further(tiny: Any) -> None:
