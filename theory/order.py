@@ -347,7 +347,7 @@ def _candidates(narrow: Rule, wide: Rule) -> Iterator[Target]:
     seconds += [(1 - value) / n for value in values("t") for n in (2, 4)]
     seconds += [value / (1 + value) for value in values("alpha")] + [value / 4 for value in values("alpha")]
     seconds += [value + Rational(1, 2**j) for value in values("epsilon") for j in range(1, 64, 3)]
-    low = [(value / 2, Rational(1, 4)) for value in values("tau", "alpha") if value > 0]
+    low = [(value / 4, Rational(1, 4)) for value in values("tau", "alpha") if value > 0]
     low += [((1 - value) / 4, (1 - value) / 4) for value in values("t") if value < 1]
     deltas = values("delta")
     fractions = values("alpha") + [(a + b) / 2 for a, b in product(deltas, deltas) if a < b]

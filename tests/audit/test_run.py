@@ -1,6 +1,7 @@
-import multiprocessing
-import os
+import pickle
 import signal
+import subprocess
+import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -104,21 +105,22 @@ def test_a_two_node_ray_cluster_gives_the_same_table(configuration, expected, pr
     assert table(tmp_path).equals(expected)
 
 
-def _audit_that_is_killed(folder, configuration, prompts):
-    def kill(done, total):
-        if done == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
+KILLED = """
+import os, pickle, signal, sys
+from draftcert.audit.run import run_audit
 
-    run_audit(folder, configuration, prompts, progress=kill)
+def kill(done, total):
+    if done == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+run_audit(*pickle.load(sys.stdin.buffer), progress=kill)
+"""
 
 
 def test_a_killed_run_goes_on_and_measures_nothing_twice(configuration, expected, prompts, tmp_path, monkeypatch):
-    process = multiprocessing.get_context("spawn").Process(
-        target=_audit_that_is_killed, args=(tmp_path, configuration, prompts)
-    )
-    process.start()
-    process.join(120)
-    assert process.exitcode == -signal.SIGKILL
+    given = pickle.dumps((tmp_path, configuration, prompts))
+    process = subprocess.run([sys.executable, "-c", KILLED], input=given, timeout=240, check=False)
+    assert process.returncode == -signal.SIGKILL
     assert len(list((tmp_path / "shards").glob("*.parquet"))) == 2
     assert not (tmp_path / "positions.parquet").exists()
 
