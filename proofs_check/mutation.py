@@ -180,6 +180,7 @@ def formula_mutants(formula: Formula, theorems: tuple[Theorem, ...]) -> Iterator
             yield _judged(formula.name, "stable form", words, partial(decide_formula, wrong, theorems))
 
 
+_VANISHES = "true: the changed term vanishes in the limit"
 _EITHER_ROLE = "true: a draft equal to the threshold is rejected whichever side of it the token has to be on"
 
 EXPLAINED = {
@@ -190,6 +191,13 @@ EXPLAINED = {
     ): "true: a lower bound that holds for one competitor holds when more tokens have to beat the first",
     ("B4", "conclusion 3", "rows: classes: 'accepted above the level' as competitor"): _EITHER_ROLE,
     ("B4", "conclusion 3", "rows: classes: 'listed competitor below the level' as accepted"): _EITHER_ROLE,
+    ("M7s", "conclusion 2", "expression: sign of b in b + g"): _VANISHES,
+    (
+        "M7s",
+        "conclusion 2",
+        "expression: sign of b*m*log(b) in "
+        "b*m*log(b) + (b + g)*log(b + g) - (b*(m + 1) + g)*log((b*(m + 1) + g)/(m + 1))",
+    ): _VANISHES,
 }
 """Why a survivor is a true statement, by theorem, place and change."""
 

@@ -89,6 +89,86 @@ def tree_margin_to_last() -> Figure:
     return _tree_bounds("M6", "margin g = p₁ − p₍ₘ₊₁₎")
 
 
+def _infimum(theorem: str, conclusion: int = 0, **given: float) -> Callable[[Any], Any]:
+    """A theorem's infimum as a function of the margin g, the other parameters given by their printed names."""
+    claim: Any = THEOREMS[theorem].conclusions[conclusion]
+    value: Any = claim.value
+    by_name: dict[str, Any] = {str(symbol): symbol for symbol in value.free_symbols}
+    fixed: Any = value.xreplace(
+        {by_name[name]: sympy.Rational(str(at)) for name, at in given.items() if name in by_name}
+    )
+    return lambda at: _evaluate(fixed, by_name["g"], at) if len(at) else at
+
+
+Piece = tuple[float, Callable[[Any], Any]]
+"""A bound as a function of the margin, and up to which margin it is the one."""
+
+
+def _relaxed_bounds(pieces: Callable[[int], list[Piece]], title: str) -> Figure:
+    """Lines made of pieces, each an infimum up to a margin; where one case ends the value may jump."""
+    figure = Figure(figsize=(5.2, 3.2))
+    axes = figure.subplots()
+    for colour, count in enumerate((1, 2, 4, 8)):
+        start = 0.0
+        for end, value in pieces(count):
+            if end > start:
+                g = np.linspace(start, end, 60)[1:-1]
+                label = f"{title[0]} = {count}" if start == 0 else None
+                axes.plot(g, value(g), color=f"C{colour}", label=label)
+                start = end
+    axes.set(xlabel="margin g = p₁ − p₂", ylabel="infimum of C (nats)", xlim=(0, 1), ylim=(0, None))
+    axes.legend(frameon=False, title=title)
+    return figure
+
+
+def additive_bounds() -> Figure:
+    """M2 at t = 0.3: the least certificate against the margin. At g = t the second token stops being accepted."""
+
+    def pieces(m: int) -> list[Piece]:
+        far, near = (_infimum("M2", place, m=m, t=0.3) for place in (0, 1))
+        return [(0.3 * m / (m + 1), near), (0.3, far), (1.0, _infimum("M7", m=m))]
+
+    return _relaxed_bounds(pieces, "m candidates")
+
+
+def multiplicative_bounds() -> Figure:
+    """M3 at alpha = 0.3: the chord, and from its end on the bound of strict greedy."""
+
+    def pieces(m: int) -> list[Piece]:
+        return [(0.7 / (1 + 0.3 * m), _infimum("M3", m=m, alpha=0.3)), (1.0, _infimum("M7", m=m))]
+
+    return _relaxed_bounds(pieces, "m candidates")
+
+
+def top_m_bounds() -> Figure:
+    """M4 for one candidate: the least certificate of top-m(k) against the margin."""
+    return _relaxed_bounds(lambda k: [(1.0, _infimum("M4", m=1, k=k))], "k accepted tokens")
+
+
+def threshold_bounds() -> Figure:
+    """M5 at tau = 0.1: the least certificate when every rejected token is below the threshold."""
+
+    def pieces(m: int) -> list[Piece]:
+        return [(1 - 0.1 * (m + 1), _infimum("M5", m=m, tau=0.1)), (1.0, _infimum("M7", m=m))]
+
+    return _relaxed_bounds(pieces, "m candidates")
+
+
+def mean_guarantee() -> Figure:
+    """B2: the acceptance rate that a mean KL guarantees, for 200 contexts at M7's infimum, margins spread evenly."""
+    figure = Figure(figsize=(5.2, 3.2))
+    axes = figure.subplots()
+    contexts = 200
+    margins = (np.arange(contexts) + 0.5) / contexts
+    for colour, m in enumerate((1, 2, 4, 8)):
+        certificates = np.sort(_infimum("M7", m=m)(margins))
+        budgets = np.cumsum(certificates) / contexts
+        axes.step(budgets, 1 - np.arange(contexts) / contexts, where="pre", color=f"C{colour}", label=f"m = {m}")
+    axes.set(xlabel="mean KL(p||q) below (nats)", ylabel="acceptance rate at least", ylim=(0, 1), xlim=(0, None))
+    axes.legend(frameon=False, title="candidates")
+    return figure
+
+
 def _certificates(rule: Rule, candidates: int) -> Callable[[tuple[float, ...]], float]:
     """T3 in floats, for pictures only: no rule here depends on more than the rank and the largest probability."""
     thresholds = {
@@ -137,7 +217,19 @@ def simplex() -> Figure:
     return figure
 
 
-FIGURES = MappingProxyType({"T3": simplex, "M1": margin_bounds, "M6": tree_margin_to_last, "M7": tree_margin_to_second})
+FIGURES = MappingProxyType(
+    {
+        "T3": simplex,
+        "M1": margin_bounds,
+        "M2": additive_bounds,
+        "M3": multiplicative_bounds,
+        "M4": top_m_bounds,
+        "M5": threshold_bounds,
+        "M6": tree_margin_to_last,
+        "M7": tree_margin_to_second,
+        "B2": mean_guarantee,
+    }
+)
 """The figure of a theorem, by the theorem's name."""
 
 

@@ -15,12 +15,12 @@ from .order import T6
 from .projection import T1, T2, T3, T4
 from .runs import B1, B2_CONTINUOUS, B4
 from .strict_greedy import M1, T5, T7
-from .suprema import M3_TOP, MI, MS
+from .suprema import M3_TOP, M7_LARGE, MI, MS
 from .trees import M6, M7
 
 _IN_ORDER = (
     *(T0, T1, T2, T3, T4, T5, T6, T7),
-    *(M1, M2, M3, M4, M5, M6, M7, M3_TOP, MS, MI),
+    *(M1, M2, M3, M4, M5, M6, M7, M7_LARGE, M3_TOP, MS, MI),
     *(B1, B2, B2_CONTINUOUS, B3, B3_REVERSE, B3_TOTAL_VARIATION, B4, B5),
 )
 

@@ -77,7 +77,7 @@ M4 = Theorem(
     title="Top-m(k), margin to the second token",
     statement=(
         "Over all p with p_1 - p_2 = g, if exactly the k most likely tokens are accepted, inf C is the certificate of "
-        "one token g above m competitors at (1-g)/(m+k), attained. k = 1 is M7, m = k = 1 is M1."
+        "one token g above m competitors at (1-g)/(m+k), attained. k = 1 is M7. Supremum: MS for k >= 2."
     ),
     hypotheses=("k accepted tokens, m candidates", "no rejected token exceeds an accepted one", "g = p_1 - p_2"),
     derivation=(),
@@ -132,7 +132,8 @@ M5 = Theorem(
     statement=(
         "If a rule accepts the most likely token and rejects every token below tau, then over all p with p_1 - p_2 = g "
         "inf C is the certificate of one token g above m competitors at min(tau, (1-g)/(m+1)). With tau the smaller: "
-        "attained by (g + tau, tau, ..., tau, dust) when p = tau is rejected, approached otherwise. Else it is M7."
+        "attained by (g + tau, tau, ..., tau, dust) when p = tau is rejected, approached otherwise. Else it is M7. "
+        "A rule that rejects the most likely token, p_1 < tau, accepts nothing and has C = 0. Suprema: MS, MI."
     ),
     hypotheses=("the most likely token is accepted", "no competitor exceeds tau or p_1 - g", "g + (m+1) tau <= 1"),
     derivation=(),
@@ -193,7 +194,7 @@ M3 = Theorem(
         "Over all p with p_1 - p_2 = g below (1-alpha)/(1+m alpha), inf C for multiplicative(alpha) is the chord: the "
         "certificate of one token g above m competitors at alpha g/(1-alpha), proportional to g. Approached by "
         "p_1 = g/(1-alpha) with m competitors at alpha p_1, which themselves are accepted, and dust. For larger g it "
-        "is M7."
+        "is M7. Suprema: MS for g <= (1-alpha)/(1+alpha), M7s for larger g, MI for when nothing is rejected."
     ),
     hypotheses=("every rejected token is below alpha p_1", "no competitor exceeds p_1 - g", "0 < alpha < 1"),
     derivation=(),
@@ -278,7 +279,7 @@ M2 = Theorem(
         "t in place of g. If g <= t and g > 2t - 1, inf C is the certificate of (u, u-g) accepted against m "
         "competitors u - t, with u = (1+g+m t)/(m+2); the second token is pooled iff g <= m t/(m+1). Approached, since "
         "u - t itself is accepted. If g <= 2t - 1, or fewer than m + 2 tokens exist, nothing can be rejected by m "
-        "candidates."
+        "candidates. Suprema: MS for g <= t, M7s for g > t, MI for when nothing is rejected."
     ),
     hypotheses=("every rejected token is below p_1 - t", "p_2 = p_1 - g is accepted: g <= t", "g > 2t - 1"),
     derivation=(),
