@@ -22,6 +22,7 @@ from ..theorem import (
     Role,
     Rows,
     Step,
+    SumAtLeast,
     SumEqual,
     SumFact,
     SumProof,
@@ -34,7 +35,7 @@ from ..theorem import (
     WorkedRow,
 )
 from .evidence import NOTHING, gap
-from .symbols import E, N, a, c, m, mass, n, p, r, top
+from .symbols import E, N, a, c, m, mass, n, p, q, r, top
 
 HERE = "draftcert"
 
@@ -84,6 +85,32 @@ _T1 = Certificate(
             FamilyTokens("competitor above the level", Rational(9, 20), S.One, pooled=False),
             FamilyTokens("competitor below the level", Rational(1, 20), S.One, pooled=True),
         ),
+    ),
+)
+
+# Uniqueness: what a rejected draft q, separated by t, has over the projection is at least a sum of gaps.
+_separator = sympy.Symbol("t", positive=True)
+_OFF = Rows(
+    (*_PROJECTED.parameters, Range(_separator, S.Zero, S.One)),
+    tuple(
+        TokenClass(name, Role.REJECTED, None, p, (Range(p, low, high), Range(q, least, most)))
+        for name, low, high, least, most in (
+            (_MOVED[0], c, S.One, S.Zero, _separator),
+            (_MOVED[1], S.Zero, c, _separator, S.One),
+            ("unmoved", S.Zero, S.One, S.Zero, S.One),
+        )
+    ),
+    (SumFact(dict.fromkeys(_MOVED, p / c - 1)), SumFact(dict.fromkeys((*_MOVED, "unmoved"), q), S.One)),
+)
+_UNIQUE = SumAtLeast(
+    _OFF,
+    {**dict.fromkeys(_MOVED, p * log(c / q) - p * gap(q / c)), "unmoved": p * log(p / q) - q * Bennett(p / q - 1)},
+    S.Zero,
+    SumProof(
+        mass=S.One,
+        facts=(-_separator, -S.One),
+        slack={**dict.fromkeys(_MOVED, Evident((p / c - 1) * (_separator - q))), "unmoved": NOTHING},
+        rest=NOTHING,
     ),
 )
 
@@ -147,7 +174,8 @@ T1 = Theorem(
     statement=(
         "Let A and M be disjoint, M not empty. The least KL(p||q) over q with q_i >= q_a for all i in M, a in A is "
         "attained at q_a = min(p_a, c), q_i = max(p_i, c), q_j = p_j else; here sum_A (p_a - c)_+ = sum_M (c - p_i)_+. "
-        "Its value is the sum of p ln(p/c) over the tokens that c moves."
+        "Its value is the sum of p ln(p/c) over the tokens that c moves. It is unique where p > 0: any rejected draft "
+        "has more by at least a sum of gaps p (u - 1 - ln u), u = q/q*, each positive unless q = q*."
     ),
     hypotheses=("p is a distribution on finitely many tokens", "c > 0 solves the level equation"),
     derivation=(
@@ -155,6 +183,17 @@ T1 = Theorem(
             "The logarithm lies below its tangent: u - 1 - ln u >= 0.",
             AtLeast(p - 1 - log(p), S.Zero, (Range(p, S.Zero, oo, open_below=True),), Evident(gap(p))),
             "u h(1/u - 1) with Bennett's h(x) = (1+x) ln(1+x) - x, which is convex with minimum h(0) = 0",
+        ),
+        *(
+            Step(
+                f"It touches its tangent nowhere else: u - 1 - ln u > 0 {where}.",
+                AtLeast(p - 1 - log(p), S.Zero, (domain,), Evident(gap(p)), strict=True),
+                "h(x) > 0 for x != 0",
+            )
+            for where, domain in (
+                ("above 1", Range(p, S.One, oo, open_below=True)),
+                ("below 1", Range(p, S.Zero, S.One, open_below=True, open_above=True)),
+            )
         ),
         *(
             Step(
@@ -166,7 +205,7 @@ T1 = Theorem(
             for case in _CASES
         ),
     ),
-    conclusions=(_T1,),
+    conclusions=(_T1, _UNIQUE),
     worked_points=(
         WorkedRow(
             ("1/2", "9/20", "1/20"),
