@@ -30,9 +30,11 @@ def load_draft(name: str, target: LoadedModel) -> Any:
 def require_same_tokens(target: LoadedModel, draft: LoadedModel) -> None:
     """Refuse a drafter with another vocabulary: its probabilities would be those of other tokens."""
     ours, theirs = target.tokenizer.get_vocab(), draft.tokenizer.get_vocab()
-    wrong = next((token for token, number in ours.items() if theirs.get(token, number) != number), None)
+    # The lowest id is named: a tokenizer's vocabulary comes in no fixed order.
+    moved = (token for token, number in ours.items() if theirs.get(token, number) != number)
+    wrong = min(moved, key=ours.__getitem__, default=None)
     if wrong is None and len(ours.keys() & theirs.keys()) < min(len(ours), len(theirs)):
-        wrong = next(iter(theirs.keys() - ours.keys()))
+        wrong = min(theirs.keys() - ours.keys(), key=theirs.__getitem__)
     if wrong is not None:
         raise DraftcertError(
             f"target {target.name} and drafter {draft.name} have different vocabularies: token {wrong!r} is "
