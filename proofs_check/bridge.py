@@ -110,10 +110,10 @@ def _case_source(name: str, case: BridgeCase) -> tuple[str, list[str]]:
         f"(* {case.rule}, {case.candidates} of {', '.join(case.probabilities)} *)",
         f"Definition {name}_p (i : nat) : R := IZR (nth i {_list(numerators)}%Z 0%Z) / IZR {denominator}.",
         f"Theorem {name} : exists C,",
-        f"  CERTIFICATE {len(row)}%nat {_list(accepted)}%nat {case.candidates}%nat {name}_p C /\\",
+        f"  CERTIFICATE {len(row)}%nat {_tokens(accepted)} {case.candidates}%nat {name}_p C /\\",
         f"  Rabs (C - {middle.numerator} / {middle.denominator}) <= 1 / {TOLERANCE}.",
-        f"Proof. bridge {target} {_list(accepted)}%nat {_list(competitors)}%nat "
-        f"{_list(pooled_accepted)}%nat {_list(pooled_competitors)}%nat. Qed.",
+        f"Proof. bridge {target} {_tokens(accepted)} {_tokens(competitors)} "
+        f"{_tokens(pooled_accepted)} {_tokens(pooled_competitors)}. Qed.",
     ]
     stated = [name]
     # That the accepted tokens are the rule's: stated in Coq too where the rule is one rational threshold.
@@ -125,8 +125,8 @@ def _case_source(name: str, case: BridgeCase) -> tuple[str, list[str]]:
             relation, tactic = ("<", "bridge_rule_strict") if condition.strict else ("<=", "bridge_rule")
             lines += [
                 f"Theorem {name}_rule : forall i, (i < {len(row)})%nat ->",
-                f"  (In i {_list(accepted)}%nat <-> {threshold.p} / {threshold.q} {relation} {name}_p i).",
-                f"Proof. {tactic} {target} {_list(accepted)}%nat ({threshold.p})%Z {threshold.q}%Z. Qed.",
+                f"  (In i {_tokens(accepted)} <-> {threshold.p} / {threshold.q} {relation} {name}_p i).",
+                f"Proof. {tactic} {target} {_tokens(accepted)} ({threshold.p})%Z {threshold.q}%Z. Qed.",
             ]
             stated.append(f"{name}_rule")
     return "\n".join(lines) + "\n", stated
@@ -134,3 +134,9 @@ def _case_source(name: str, case: BridgeCase) -> tuple[str, list[str]]:
 
 def _list(numbers: Iterable[int]) -> str:
     return f"[{'; '.join(map(str, numbers))}]"
+
+
+def _tokens(ids: Iterable[int]) -> str:
+    text = _list(ids)
+    # Coq cannot guess what an empty list holds.
+    return "(@nil nat)" if text == "[]" else f"{text}%nat"

@@ -25,7 +25,7 @@ def test_a_threshold_rule_is_stated_with_its_strictness():
 
 
 def test_a_tie_pools_one_token_at_its_own_level():
-    assert "[0]%nat [1]%nat [0]%nat []%nat. Qed." in bridge_source(
+    assert "[0]%nat [1]%nat [0]%nat (@nil nat). Qed." in bridge_source(
         [BridgeCase(("1/2", "1/2"), "strict_greedy", 1, "0")]
     )
 
