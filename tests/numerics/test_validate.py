@@ -108,7 +108,8 @@ def test_unknown_profile_and_soak():
     with pytest.raises(DraftcertError, match="soak"):
         validate("quick", hours=1)
     report = validate("soak", hours=1e-5, processes=1)
-    assert report.outcomes == () or report.ok
+    # How many cases fit depends on the machine; too few notice every false formula, none may fail.
+    assert all(outcome.failure is None for outcome in report.outcomes)
 
 
 def test_full_profile_is_tens_of_thousands():
