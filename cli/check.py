@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
+from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json, progress
 
 if TYPE_CHECKING:
@@ -35,20 +38,24 @@ def check(
     from ..proofs_check.bridge import bridge as certify_in_coq
     from ..theory.theorems import THEOREMS
 
-    with progress() as bar:
+    if bridge and not coq:
+        raise DraftcertError("--bridge needs Coq: leave out --no-coq")
+    with progress() as bar, TemporaryDirectory() as compiled:
         formal = bar.add_task("Coq", total=None, visible=coq)
         task = bar.add_task("theorems", total=None if only else len(THEOREMS))
         report = run(
             only,
-            coq="auto" if coq else False,
+            coq=True if bridge else "auto" if coq else False,
             progress=lambda theorem: bar.update(task, advance=1, description=theorem.name),
             coq_progress=lambda what, done, total: bar.update(formal, description=what, completed=done, total=total),
+            coq_compiled=Path(compiled),
         )
         bridged = None
-        if bridge:
+        if bridge and report.formal and not report.formal.problems:
             bar.add_task("bridge", total=None)
             bridged = certify_in_coq(
-                BridgeCase(p, rule, m, str(certificate(p, rule, m, digits=20))) for p, rule, m in BRIDGE_TARGETS
+                (BridgeCase(p, rule, m, str(certificate(p, rule, m, digits=20))) for p, rule, m in BRIDGE_TARGETS),
+                Path(compiled),
             )
         mutated = _mutate(report, bar) if mutations else None
     ok = report.ok and (bridged is None or bridged.ok) and (mutated is None or not mutated.unexplained)

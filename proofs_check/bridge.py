@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +20,7 @@ from ..theory import DraftcertError, parse_rule
 from ..theory.pool import select_pool
 from ..theory.rule import ThresholdCondition
 from ..theory.statistics import TOP
-from .formal import AXIOMS, FOLDER, axioms_of, compile_sources, run
+from .formal import AXIOMS, axioms_of, run
 
 TOLERANCE = 10**14
 """The value is certified to within 1 / TOLERANCE."""
@@ -46,21 +45,16 @@ class BridgeReport:
     failure: str = ""
 
 
-def bridge(cases: Iterable[BridgeCase], folder: Path = FOLDER) -> BridgeReport:
-    """Have Coq certify all cases, from sources compiled for this purpose.
+def bridge(cases: Iterable[BridgeCase], development: Path) -> BridgeReport:
+    """Have Coq certify all cases, on top of the development that `audit_coq` has compiled in a folder.
 
     Raises:
-        DraftcertError: Coq is not installed, or a case has no finite certificate.
+        DraftcertError: a case has no finite certificate.
     """
     cases = tuple(cases)
     text = bridge_source(cases)
-    with tempfile.TemporaryDirectory() as temporary:
-        work = Path(temporary)
-        for name, compiled in compile_sources(folder, work):
-            if compiled.returncode:
-                return BridgeReport(cases, False, f"{name} does not compile: {compiled.stderr}")
-        (work / "Cases.v").write_text(text)
-        compiled = run(["coqc", "-q", "-Q", ".", "Draftcert", "Cases.v"], work)
+    (development / "Cases.v").write_text(text)
+    compiled = run(["coqc", "-q", "-Q", ".", "Draftcert", "Cases.v"], development)
     if compiled.returncode:
         place = re.search(r"line (\d+)", compiled.stderr)
         before = text.splitlines()[: int(place[1])] if place else []

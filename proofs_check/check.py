@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from ..theory import DraftcertError, Formula
@@ -90,6 +91,7 @@ def check(
     coq_progress: Callable[[str, int, int], None] | None = None,
     theorems: Mapping[str, Theorem] = THEOREMS,
     formulas: Mapping[str, Formula] = EVERY_FORMULA,
+    coq_compiled: Path | None = None,
 ) -> Report:
     """Decide the theorems (all, or those named by `only`) and the formulas they establish.
 
@@ -101,6 +103,7 @@ def check(
         coq_progress: called with what was audited, how many parts are done and how many there are.
         theorems: what to check instead of the project's theorems.
         formulas: what to check instead of the project's formulas.
+        coq_compiled: an empty folder that keeps the compiled Coq development.
 
     Raises:
         DraftcertError: `only` names neither a theorem nor a formula, or `coq=True` and Coq is not installed.
@@ -110,7 +113,7 @@ def check(
     (True, ('symbolic',))
     """
     chosen = _chosen(only, theorems, formulas)
-    formal, coq_says = _audit(coq, coq_progress)
+    formal, coq_says = _audit(coq, coq_progress, coq_compiled)
     confirmed = formal.theorems if formal else {}
     reports, proved = [], []
     for theorem in chosen:
@@ -139,13 +142,13 @@ def check(
 
 
 def _audit(
-    coq: bool | Literal["auto"], progress: Callable[[str, int, int], None] | None
+    coq: bool | Literal["auto"], progress: Callable[[str, int, int], None] | None, compiled: Path | None
 ) -> tuple[FormalAudit | None, str]:
     if coq is False:
         return None, "not checked formally: Coq was not asked"
     if coq == "auto" and coq_version() is None:
         return None, f"not checked formally: Coq is not installed ({INSTALL})"
-    audit = audit_coq(progress=progress)
+    audit = audit_coq(progress=progress, compiled=compiled)
     said = "; ".join(audit.problems) or f"{len(audit.theorems)} theorems confirmed"
     return audit, f"Coq {audit.version}: {said}"
 

@@ -68,10 +68,15 @@ def coq_version() -> str | None:
     return run(["coqc", "--print-version"], Path.cwd()).stdout.split()[0]
 
 
-def audit_coq(folder: Path = FOLDER, progress: Callable[[str, int, int], None] | None = None) -> FormalAudit:
+def audit_coq(
+    folder: Path = FOLDER,
+    progress: Callable[[str, int, int], None] | None = None,
+    compiled: Path | None = None,
+) -> FormalAudit:
     """Check the Coq development in `folder`. `progress(what, done, total)` is called after each part.
 
-    One problem anywhere leaves no theorem confirmed: the statements rest on each other.
+    It is compiled in `compiled`, an empty folder, for who wants to use it afterwards (`bridge`); else in a temporary
+    one. One problem anywhere leaves no theorem confirmed: the statements rest on each other.
 
     Raises:
         DraftcertError: Coq is not installed.
@@ -81,7 +86,7 @@ def audit_coq(folder: Path = FOLDER, progress: Callable[[str, int, int], None] |
         raise DraftcertError(f"Coq is not installed: {INSTALL}")
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as temporary:
-        problems = list(_check(folder, Path(temporary), progress or (lambda what, done, total: None)))
+        problems = list(_check(folder, compiled or Path(temporary), progress or (lambda what, done, total: None)))
     confirmed = not problems
     return FormalAudit(
         dict.fromkeys(statements(folder), confirmed), tuple(problems), version, time.perf_counter() - start
@@ -93,7 +98,7 @@ def source_names(folder: Path = FOLDER) -> list[str]:
     return [line for line in (folder / "_CoqProject").read_text().split("\n") if line.endswith(".v")]
 
 
-def compile_sources(folder: Path, work: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
+def _compile(folder: Path, work: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
     """Copy the development into `work` and compile it file by file; stops after the first failure."""
     for name in source_names(folder):
         shutil.copy(folder / name, work)
@@ -113,7 +118,7 @@ def _check(folder: Path, work: Path, progress: Callable[[str, int, int], None]) 
         yield from (f"{name}: {problem}" for problem in scan((folder / name).read_text()))
     yield from _statement_problems(folder)
     assumptions = ""
-    for done, (name, compiled) in enumerate(compile_sources(folder, work), 1):
+    for done, (name, compiled) in enumerate(_compile(folder, work), 1):
         progress(name, done, total)
         if compiled.returncode:
             yield f"{name} does not compile: {' '.join(compiled.stderr.split())[-400:]}"

@@ -42,6 +42,7 @@ def test_the_generated_code_is_current(draftcert):
         (["generate", "--prompt", "x", "--model", "./absent"], "absent"),
         (["generate", "--prompt", "x", "--rule", "no_such_rule"], "no rule is called 'no_such_rule'"),
         (["check", "--only", "T99"], "T99"),
+        (["check", "--bridge", "--no-coq"], "--bridge needs Coq"),
         (["validate", "--profile", "unheard-of"], "no profile is called 'unheard-of'"),
     ],
 )
