@@ -62,8 +62,11 @@ def _lines(axes, table: Table, chart: Chart) -> None:
         y = np.array(_column(table, line), dtype=float)
         dash = DASHES[number // len(COLOURS) % len(DASHES)] if number >= len(COLOURS) else "-"
         axes.plot(x, np.where(np.isfinite(y), y, np.nan), dash, color=COLOURS[number % len(COLOURS)], label=line)
-    for at, height, label in chart.points:
-        axes.plot([at], [height], "o", color="#000000", label=label)
+    for number, (at, height, line) in enumerate(chart.points):
+        colour = COLOURS[chart.lines.index(line) % len(COLOURS)]
+        axes.plot(
+            [at], [height], "o", color=colour, markeredgecolor="#000000", label=chart.marked if not number else None
+        )
     axes.set_xlim(min(x), max(x))
     axes.set_ylim(bottom=0)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..numerics import certificate_from_top_logprobs, mean_kl_for
+from ..numerics import MeanKLGuarantee, certificate_from_top_logprobs
 from ..theory import DraftcertError, Rule, parse_rule
 from .responses import TopLogprobs, read_responses, rounding
 
@@ -47,7 +48,7 @@ class LogprobsAudit:
     def summary(self) -> dict[str, Any]:
         """Counts, and the mean KL that guarantees acceptance on these positions (by the lower ends)."""
         ties = Counter(position.tie for position in self.positions if position.tie)
-        lower = [position.lower for position in self.positions]
+        guarantee = MeanKLGuarantee(position.lower for position in self.positions)
         return {
             "rule": str(self.rule),
             "candidates": self.candidates,
@@ -55,7 +56,7 @@ class LogprobsAudit:
             "determined": sum(position.determined for position in self.positions),
             "not_the_most_likely_token": sum(position.token != position.top for position in self.positions),
             "ties": dict(sorted(ties.items())),
-            "mean_kl_for": {f"{share:.0%}": mean_kl_for(lower, str(share)) for share in (0.5, 0.8, 0.95)},
+            "mean_kl_for": {f"{share} %": guarantee.mean_kl(Fraction(share, 100)) for share in (50, 80, 95)},
         }
 
     def as_dict(self) -> dict[str, Any]:

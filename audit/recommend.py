@@ -7,12 +7,14 @@ the text is not promised by anything here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ..numerics import MeanKLGuarantee
 from ..theory import DraftcertError, Rule
 from ..theory.presets import PRESETS
-from .guarantee import Guarantee, Judge
+from .judge import Judge
 from .records import Audit
 
 MEASURES = ("guaranteed", "certified", "measured")
@@ -39,26 +41,50 @@ class Wanted:
 
 @dataclass(frozen=True)
 class System:
-    """An inference system: its preset, the parameters to try, its tree widths, and how its settings are written."""
+    """An inference system: its preset, the parameters to try, its tree widths, and how its settings are written.
+
+    `note` says what of the settings the certificates rest on, and what stands for what.
+    """
 
     name: str
     preset: str
     parameters: tuple[tuple[str, ...], ...]
     widths: tuple[int, ...]
     settings: Callable[[tuple[str, ...], int], str]
-
-
-def _strict(command: str) -> Callable[[tuple[str, ...], int], str]:
-    return lambda parameters, width: command.format(width=width, tokens=4 * width + 1)
+    note: str = ""
 
 
 TREE_WIDTHS = (1, 2, 4, 8)
-_DELTAS = tuple((str(k), f"0.{d}") for k in (2, 5, 10) for d in range(1, 10))
-_SHARES = tuple((f"0.{n:02d}",) for n in range(2, 100, 2))
-_TYPICAL = tuple((f"0.{e:02d}", f"0.{a}") for e in (3, 5, 9, 20, 40) for a in range(1, 10, 2))
-_EAGLE = (
-    "--speculative-algorithm EAGLE --speculative-num-steps 4 --speculative-eagle-topk {width} "
-    "--speculative-num-draft-tokens {tokens}"
+DEPTH, MOST_NODES = 4, 64
+"""Levels of a tree, fewer where its nodes would be more than a GPU checks in about the time of one."""
+
+
+def _sglang(width: int) -> str:
+    """Flags of a tree in which every node that is expanded keeps all its `width` candidates.
+
+    SGLang expands the `width` likeliest nodes of each level but the first, which has one, and drops all but the
+    `num_draft_tokens - 1` likeliest: the number here drops none.
+    """
+    sizes = [1 + width + (steps - 1) * width**2 for steps in range(1, DEPTH + 1)]
+    tokens = max(size for size in sizes if size <= MOST_NODES)
+    return (
+        f"--speculative-algorithm STANDALONE --speculative-draft-model-path DRAFTER --speculative-num-steps "
+        f"{1 + sizes.index(tokens)} --speculative-eagle-topk {width} --speculative-num-draft-tokens {tokens}"
+    )
+
+
+def _medusa(parameters: tuple[str, ...], width: int) -> str:
+    threshold, alpha = parameters
+    return (
+        f"model.medusa_generate(input_ids, temperature=1.0, posterior_threshold={threshold}, posterior_alpha={alpha}, "
+        f"medusa_choices=[[0] * depth + [i] for depth in range({DEPTH}) for i in range({width})])"
+    )
+
+
+_TREE = (
+    "STANDALONE is a draft model of its own; a trained head is EAGLE or EAGLE3. The number of draft tokens keeps all "
+    "candidates of every expanded node: with fewer, SGLang drops the drafter's least likely ones, and the guarantee is "
+    "that of a smaller width."
 )
 
 SYSTEMS = (
@@ -67,45 +93,55 @@ SYSTEMS = (
         "hf_greedy",
         ((),),
         (1,),
-        _strict("model.generate(**inputs, assistant_model=drafter, do_sample=False)"),
+        lambda _, width: "model.generate(**inputs, assistant_model=drafter, do_sample=False)",
     ),
     System(
         "vLLM",
         "vllm_greedy",
         ((),),
         (1,),
-        _strict('--speculative-config \'{{"model": "DRAFTER", "num_speculative_tokens": 4}}\'  # temperature=0'),
+        lambda _, width: (
+            """--speculative-config '{"method": "draft_model", "model": "DRAFTER", "num_speculative_tokens": 4}'"""
+            "  # requests with temperature 0"
+        ),
+        "A trained head has a method of its own (eagle, eagle3, mtp, medusa).",
     ),
-    System("SGLang, temperature 0", "sglang_greedy", ((),), TREE_WIDTHS, _strict(_EAGLE + "  # temperature 0")),
+    System(
+        "SGLang, temperature 0",
+        "sglang_greedy",
+        ((),),
+        TREE_WIDTHS,
+        lambda _, width: _sglang(width) + "  # requests with temperature 0",
+        _TREE,
+    ),
     System(
         "SGLang, temperature 1",
         "sglang_threshold_single",
-        _SHARES,
+        tuple((f"0.{n:02d}",) for n in range(2, 100, 2)),
         TREE_WIDTHS,
-        lambda p, width: (
-            _EAGLE.format(width=width, tokens=4 * width + 1)
-            + f" --speculative-accept-threshold-single {p[0]}  # temperature 1"
+        lambda parameters, width: (
+            f"{_sglang(width)} --speculative-accept-threshold-single {parameters[0]}  # requests with temperature 1"
         ),
+        _TREE,
     ),
     System(
         "TensorRT-LLM",
         "tensorrt_llm_relaxed",
-        _DELTAS,
+        tuple((str(k), f"0.{d}") for k in (2, 5, 10) for d in range(1, 10)),
         (1,),
-        lambda p, width: (
+        lambda parameters, width: (
             "speculative_config: {decoding_type: MTP, use_relaxed_acceptance_for_thinking: true, "
-            f"relaxed_topk: {p[0]}, relaxed_delta: {p[1]}}}"
+            f"relaxed_topk: {parameters[0]}, relaxed_delta: {parameters[1]}}}"
         ),
+        "The drafter is the model's own MTP head: audit that one.",
     ),
     System(
         "Medusa",
         "medusa_typical",
-        _TYPICAL,
+        tuple((f"0.{e:02d}", f"0.{a}") for e in (3, 5, 9, 20, 40) for a in range(1, 10, 2)),
         TREE_WIDTHS,
-        lambda p, width: (
-            f"model.medusa_generate(..., temperature=1.0, posterior_threshold={p[0]}, "
-            f"posterior_alpha={p[1]}, medusa_choices=...)  # {width} candidates a node"
-        ),
+        _medusa,
+        f"{DEPTH} heads; the tree gives `width` candidates to each node on the path of first choices, none to others.",
     ),
 )
 
@@ -121,6 +157,11 @@ class Setting:
     needed_kl: float
     certified: float | None
     measured: float | None
+
+    @property
+    def nodes(self) -> float | None:
+        """Tree nodes that the target checks per accepted token at one level; `None` without a drafter."""
+        return None if self.measured is None else nodes_per_accepted(self.width, self.measured)
 
     def reached(self, by: str) -> float:
         """The acceptance by one of the `MEASURES`.
@@ -145,18 +186,23 @@ class Recommendation:
     differs: str
 
 
+def nodes_per_accepted(width: int, measured: float) -> float:
+    """What the target must evaluate at each level of a tree for a token accepted there; infinite if none is."""
+    return width / measured if measured else math.inf
+
+
 def evaluate(audit: Audit, judge: Judge, rule: Rule, width: int, wanted: Wanted) -> Setting:
     """What a rule and width reach on an audit; from lower bounds where the kept tokens do not show everything."""
     judged = judge(rule, width)
-    guarantee = Guarantee(judged.certificates)
+    guarantee = MeanKLGuarantee(judged.certificates)
     kl = audit.column("kl") if audit.has_draft else None
-    mean_kl = wanted.mean_kl if wanted.mean_kl is not None else None if kl is None else float(kl.mean())
+    mean_kl = audit.mean_kl if wanted.mean_kl is None and audit.has_draft else wanted.mean_kl
     return Setting(
         rule,
         width,
         risk=float((judged.accepted > 1).mean()),
         guaranteed=0.0 if mean_kl is None else float(guarantee.acceptance(mean_kl)),
-        needed_kl=guarantee.mean_kl(wanted.acceptance),
+        needed_kl=guarantee.mean_kl(str(wanted.acceptance)),
         certified=None if kl is None else float((kl < judged.certificates).mean()),
         measured=None if judged.hits is None else float(judged.hits.mean()),
     )
@@ -189,7 +235,7 @@ def recommend(audit: Audit, wanted: Wanted) -> list[Recommendation]:
                 setting,
                 bool(enough),
                 system.settings(parameters, setting.width),
-                PRESETS[system.preset].differs,
+                " ".join(filter(None, (PRESETS[system.preset].differs, system.note))),
             )
         )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,6 +63,11 @@ class Audit:
     def has_draft(self) -> bool:
         """Whether a drafter was measured."""
         return self.configuration.draft is not None
+
+    @cached_property
+    def mean_kl(self) -> float:
+        """The mean of KL(target || draft) over the positions in nats, rounded up."""
+        return math.nextafter(math.fsum(self.column("kl")) / len(self), math.inf)
 
     def column(self, name: str) -> np.ndarray:
         """A column of numbers or text, `[positions]`, or `[positions, k]` where it holds lists."""

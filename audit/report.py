@@ -114,7 +114,7 @@ def _facts(audit: Audit) -> dict[str, Any]:
         "precision": configuration.dtype,
     }
     if audit.has_draft:
-        facts["mean KL(target || draft), nats"] = float(audit.column("kl").mean())
+        facts["mean KL(target || draft), nats"] = audit.mean_kl
         facts["mean KL(draft || target), nats"] = float(audit.column("reverse_kl").mean())
         facts["mean total variation"] = float(audit.column("total_variation").mean())
         facts["greedy tokens agree at"] = float((audit.column("draft_rank") == 1).mean())

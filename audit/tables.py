@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics import margin_bounds
+from ..numerics import MeanKLGuarantee, margin_bounds
 from ..theory import parse_rule
-from .guarantee import Guarantee, Judge, mean_run, statistic
+from .judge import Judge
 from .measure import RULES
 from .published import MODELS, PUBLISHED, Published
-from .recommend import Wanted, promise, recommend
+from .recommend import Wanted, nodes_per_accepted, promise, recommend
 from .records import Audit
 
 STRICT = RULES[0]
@@ -28,7 +28,10 @@ MOST = 12
 
 @dataclass(frozen=True)
 class Chart:
-    """How to draw a table: a column on the x axis, columns as lines or bars, single points `(x, y, label)`."""
+    """How to draw a table: a column on the x axis, columns as lines or bars, single points `(x, y, line)`.
+
+    Points have the colour of the line they belong to; `marked` says what they are.
+    """
 
     x: str
     lines: tuple[str, ...]
@@ -36,6 +39,7 @@ class Chart:
     ylabel: str
     kind: str = "line"
     points: tuple[tuple[float, float, str], ...] = ()
+    marked: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,21 @@ def beside_published(audit: Audit) -> Table:
     )
 
 
+def mean_run(inside: np.ndarray, prompt: np.ndarray) -> float:
+    """Mean length of the runs of consecutive positions of one prompt that are `inside`; 0 without any."""
+    follows = np.r_[False, (prompt[1:] == prompt[:-1]) & inside[:-1]]
+    starts = inside & ~follows
+    return float(inside.sum() / starts.sum()) if starts.any() else 0.0
+
+
+def statistic(values: np.ndarray, name: str) -> float:
+    """`mean` or a percentile such as `p5`, infinities included: one infinite value makes the mean infinite."""
+    if name == "mean":
+        return float(values.mean())
+    # "lower" never averages a finite with an infinite neighbour.
+    return float(np.percentile(values, float(name[1:]), method="lower"))
+
+
 def _own(audit: Audit, entry: Published) -> float | None:
     if entry.column not in audit.names:
         return None
@@ -167,13 +186,14 @@ def certificate_percentiles(audit: Audit) -> Table:
     )
 
 
-def _series(audit: Audit, kind: str) -> list[tuple[str, np.ndarray]]:
+def _series(audit: Audit, kind: str) -> list[tuple[str, str, np.ndarray]]:
+    """The label, column suffix and certificates of each line of a chart."""
     grid = audit.configuration.grid
     if kind == "rules":
         cells = [(rule, min(grid.widths)) for rule in grid.rules]
     else:
         cells = [(grid.rules[0], width) for width in grid.widths]
-    return [(name(rule, width), audit.certificates(rule, width)) for rule, width in cells]
+    return [(name(rule, width), f"{rule}|{width}", audit.certificates(rule, width)) for rule, width in cells]
 
 
 _TITLES = {"rules": "by rule", "widths": "by tree width"}
@@ -183,15 +203,15 @@ def share_certified(audit: Audit, kind: str) -> Table:
     """Share of positions whose certificate exceeds a KL."""
     at = np.round(np.linspace(0, 2.2, 45), 3)
     series = _series(audit, kind)
-    shares = [[float((values > kl).mean()) for kl in at] for _, values in series]
+    shares = [[float((values > kl).mean()) for kl in at] for *_, values in series]
     return Table(
         f"share_certified_{kind}",
         f"Share of certified positions, {_TITLES[kind]}",
         "At each KL on the x axis, the share of positions that a drafter with that KL there would be certified on; the "
         "curve is the distribution of the certificate, read from above.",
-        ("KL", *(label for label, _ in series)),
+        ("KL", *(label for label, *_ in series)),
         [[float(kl), *column] for kl, *column in zip(at, *shares, strict=True)],
-        Chart("KL", tuple(label for label, _ in series), "KL(target || draft) in nats", "share certified"),
+        Chart("KL", tuple(label for label, *_ in series), "KL(target || draft) in nats", "share certified"),
     )
 
 
@@ -200,15 +220,15 @@ def run_lengths(audit: Audit) -> Table:
     at = np.round(np.linspace(0.02, 1.0, 50), 3)
     prompt = audit.column("prompt")
     series = _series(audit, "widths")
-    runs = [[mean_run(values > kl, prompt) for kl in at] for _, values in series]
+    runs = [[mean_run(values > kl, prompt) for kl in at] for *_, values in series]
     return Table(
         "run_lengths",
         "Certified run length",
         "With at most this KL at every step, how many consecutive steps are certified: the mean length of the "
         "unbroken stretches. A stretch ends with its prompt at the latest, so long ones are undercounted.",
-        ("KL", *(label for label, _ in series)),
+        ("KL", *(label for label, *_ in series)),
         [[float(kl), *column] for kl, *column in zip(at, *runs, strict=True)],
-        Chart("KL", tuple(label for label, _ in series), "KL at every step, nats", "mean certified run, tokens"),
+        Chart("KL", tuple(label for label, *_ in series), "KL at every step, nats", "mean certified run, tokens"),
     )
 
 
@@ -251,30 +271,30 @@ def certificate_by_margin(audit: Audit, bins: int = 20) -> Table:
 
 
 def guarantee_curve(audit: Audit, kind: str) -> Table:
-    """Guaranteed acceptance against mean KL, and this drafter's point."""
+    """Guaranteed acceptance against mean KL, and this drafter's points."""
     series = _series(audit, kind)
+    labels = tuple(label for label, *_ in series)
     highest, points = 1.0, ()
-    if audit.has_draft:
-        kl = float(audit.column("kl").mean())
-        grid = audit.configuration.grid
-        hit = float(audit.column(f"hit|{grid.rules[0]}|{min(grid.widths)}").mean())
-        if np.isfinite(kl):
-            highest, points = max(1.0, 1.1 * kl), ((kl, hit, f"this drafter, {name(grid.rules[0], min(grid.widths))}"),)
-    at = np.linspace(0, highest, 51)
-    curves = [Guarantee(values).acceptance(at) for _, values in series]
+    if audit.has_draft and np.isfinite(audit.mean_kl):
+        highest = max(1.0, 1.1 * audit.mean_kl)
+        points = tuple((audit.mean_kl, float(audit.column(f"hit|{cell}").mean()), label) for label, cell, _ in series)
+    at = np.linspace(0, highest, 51).tolist()
+    guarantees = [MeanKLGuarantee(values) for *_, values in series]
     return Table(
         f"guarantee_{kind}",
         f"Guaranteed acceptance against mean KL, {_TITLES[kind]}",
-        "A drafter whose KL averages x over these positions is accepted on at least the share y of them. The point is "
-        "the audited drafter's mean KL and its acceptance as counted, which lies on or above its curve.",
-        ("mean KL", *(label for label, _ in series)),
-        [[float(x), *map(float, column)] for x, *column in zip(at, *curves, strict=True)],
+        "A drafter whose KL averages x over these positions is accepted on at least the share y of them. The points "
+        "are the audited drafter's mean KL and its acceptance as counted ('Rules and widths' has the numbers): each "
+        "lies on or above the curve of its colour.",
+        ("mean KL", *labels),
+        [[x, *(float(guarantee.acceptance(x)) for guarantee in guarantees)] for x in at],
         Chart(
             "mean KL",
-            tuple(label for label, _ in series),
+            labels,
             "mean KL(target || draft), nats",
             "acceptance",
             points=points,
+            marked="this drafter, counted",
         ),
     )
 
@@ -282,18 +302,21 @@ def guarantee_curve(audit: Audit, kind: str) -> Table:
 def sweep(audit: Audit) -> Table:
     """Every audited rule and width: what it guarantees, reaches and costs."""
     columns = ["rule", "width", "nodes per accepted", "KL for 50 %", "KL for 80 %", "KL for 95 %", "relaxed at"]
-    mean_kl = float(audit.column("kl").mean()) if audit.has_draft else None
-    if mean_kl is not None:
+    if audit.has_draft:
         columns += ["guaranteed", "certified", "measured"]
     rows = []
     for rule, _, width, cell in audit.configuration.grid.cells():
-        guarantee = Guarantee(audit.column(f"C|{cell}"))
-        row: list[Any] = [rule, width, None, *(guarantee.mean_kl(share) for share in (0.5, 0.8, 0.95))]
+        guarantee = MeanKLGuarantee(audit.column(f"C|{cell}"))
+        row: list[Any] = [rule, width, None, *(guarantee.mean_kl(share) for share in ("0.5", "0.8", "0.95"))]
         row.append(float((audit.column(f"accepted_size|{rule}") > 1).mean()))
-        if mean_kl is not None:
+        if audit.has_draft:
             measured = float(audit.column(f"hit|{cell}").mean())
-            row[2] = width / measured if measured else np.inf
-            row += [float(guarantee.acceptance(mean_kl)), float(audit.column(f"certified|{cell}").mean()), measured]
+            row[2] = nodes_per_accepted(width, measured)
+            row += [
+                float(guarantee.acceptance(audit.mean_kl)),
+                float(audit.column(f"certified|{cell}").mean()),
+                measured,
+            ]
         rows.append(row)
     return Table(
         "sweep",
@@ -324,7 +347,10 @@ def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
             found.setting.certified,
             found.setting.measured,
             found.setting.risk,
+            found.setting.nodes,
+            found.setting.needed_kl,
             found.settings,
+            found.differs,
         ]
         for found in recommend(audit, wanted)
     ]
@@ -332,8 +358,13 @@ def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
         "recommendation",
         f"Settings for at least {wanted.acceptance:.0%} {wanted.by} acceptance",
         "Per system the setting that reaches it at least risk, or its best where none does. Risk is the share of "
-        "positions where more than the target's greedy token may pass.",
-        ("system", "rule", "width", "reached", "guaranteed", "certified", "measured", "risk", "settings"),
+        "positions where more than the target's greedy token may pass; nodes are those per accepted token, as in "
+        "'Rules and widths'. 'needed KL' is the mean KL below which the setting guarantees this "
+        "acceptance: what to train the drafter to. The last column is how the deployed code departs from the rule.",
+        (
+            *("system", "rule", "width", "reached", "guaranteed", "certified", "measured", "risk", "nodes"),
+            *("needed KL", "settings", "in the deployed code"),
+        ),
         rows,
     )
     return " ".join(promise(wanted)), [table]

@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from draftcert.audit import load_prompts
-from draftcert.audit.guarantee import Guarantee
 from draftcert.audit.losses import certificate_hinge
 from draftcert.audit.run import greedy
+from draftcert.numerics import MeanKLGuarantee
 from draftcert.runtime import certify
 from draftcert.runtime.models import LoadedModel, load_model
 
@@ -103,7 +103,7 @@ def train(
     return Outcome(
         name,
         mean_kl,
-        float(Guarantee(certificates.numpy()).acceptance(mean_kl)),
+        float(MeanKLGuarantee(certificates.numpy()).acceptance(mean_kl)),
         float((kl < certificates).double().mean()),
         float(torch.cat(hits).double().mean()),
         seconds,

@@ -1,6 +1,6 @@
 """Does a solver agree? Certified evaluation, exact convex programs, and the only place that mints `Agreed`."""
 
-from .acceptance import guaranteed_acceptance, mean_kl_for
+from .acceptance import MeanKLGuarantee
 from .agreement import Agreed, agree
 from .certificate import Certificate, certificate
 from .margins import MarginBound, margin_bounds
@@ -13,12 +13,11 @@ __all__ = [
     "Certificate",
     "CertificateInterval",
     "MarginBound",
+    "MeanKLGuarantee",
     "Report",
     "agree",
     "certificate",
     "certificate_from_top_logprobs",
-    "guaranteed_acceptance",
     "margin_bounds",
-    "mean_kl_for",
     "validate",
 ]

@@ -3,72 +3,93 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from ..theory import DraftcertError
 from .enclosure import Enclosure
-from .row import read_number
+from .row import integers_of_floats, read_number
 
 
-def guaranteed_acceptance(certificates: Iterable[Any], mean_kl: Any) -> Fraction:
-    """The share of contexts that are accepted for certain when the mean of KL(target || draft) is at most `mean_kl`.
+class MeanKLGuarantee:
+    """What the mean of KL(target || draft) over contexts with these certificates guarantees.
 
     Rejecting a context costs at least its certificate, and N contexts share `N mean_kl` nats: so at most k can be
     rejected, the cheapest first, where k is the largest number with `C_(1) + ... + C_(k) <= N mean_kl`. Some drafter
-    attains it. A certificate of 0 is rejected for free, an infinite one never.
+    attains it. A certificate of 0 is rejected for free, an infinite one never. All sums and comparisons are exact.
 
     Args:
-        certificates: one per context, in nats: `Certificate`, floats (inf allowed), fractions or text.
-        mean_kl: the drafter's mean divergence over these contexts, in nats.
+        certificates: one per context, in nats: an array, or `Certificate`, floats (inf allowed), fractions or text.
 
     Raises:
-        DraftcertError: no certificates, a negative or NaN value.
+        DraftcertError: no certificates, a negative or NaN one.
 
-    >>> guaranteed_acceptance([0.1, 0.2, 0.4, math.inf], 0.1)
-    Fraction(1, 2)
+    >>> guarantee = MeanKLGuarantee([0.1, 0.2, 0.4, math.inf])
+    >>> guarantee.acceptance(0.1), guarantee.mean_kl("3/4")
+    (Fraction(1, 2), 0.075)
     """
-    costs, contexts = _costs(certificates)
-    budget = contexts * _at_least_zero(mean_kl, "mean_kl")
-    rejected = sum(total <= budget for total in accumulate(costs))
-    return Fraction(contexts - rejected, contexts)
+
+    def __init__(self, certificates: Iterable[Any]) -> None:
+        costs, self._unit, self._contexts = _costs(certificates)
+        self._sums = list(accumulate(costs))
+
+    def acceptance(self, mean_kl: Any) -> Fraction:
+        """The share of contexts that are accepted for certain when the mean KL in nats is at most `mean_kl`.
+
+        Raises:
+            DraftcertError: a negative or NaN `mean_kl`.
+        """
+        if mean_kl == math.inf:
+            rejected = len(self._sums)
+        else:
+            budget = self._contexts * _at_least_zero(mean_kl, "mean_kl") * self._unit
+            rejected = bisect_right(self._sums, math.floor(budget))
+        return Fraction(self._contexts - rejected, self._contexts)
+
+    def mean_kl(self, acceptance: Any) -> float:
+        """The mean KL in nats below which at least this share of contexts is accepted for certain.
+
+        Every mean KL strictly below it guarantees the share; at the value itself some drafter rejects one context
+        more. Rounded down to a float; infinite when the share is accepted whatever the drafter does.
+
+        Raises:
+            DraftcertError: a share outside [0, 1].
+        """
+        share = read_number(acceptance, "acceptance")
+        if not 0 <= share <= 1:
+            raise DraftcertError(f"acceptance = {acceptance}: a share lies in [0, 1]")
+        allowed = math.floor(self._contexts * (1 - share))
+        if allowed >= len(self._sums):
+            return math.inf
+        exact = Fraction(self._sums[allowed], self._unit * self._contexts)
+        return float(exact) if Fraction(float(exact)) <= exact else math.nextafter(float(exact), 0.0)
 
 
-def mean_kl_for(certificates: Iterable[Any], acceptance: Any) -> float:
-    """The mean divergence in nats below which at least this share of contexts is accepted for certain.
-
-    Every mean KL strictly below it guarantees the share; at the value itself some drafter rejects one context more.
-    Rounded down to a float; infinite when the share is accepted whatever the drafter does.
-
-    Raises:
-        DraftcertError: no certificates, a negative one, or a share outside [0, 1].
-
-    >>> mean_kl_for([0.1, 0.2, 0.4, math.inf], 0.75)
-    0.075
-    """
-    costs, contexts = _costs(certificates)
-    share = read_number(acceptance, "acceptance")
-    if not 0 <= share <= 1:
-        raise DraftcertError(f"acceptance = {acceptance}: a share lies in [0, 1]")
-    allowed = math.floor(contexts * (1 - share))
-    if allowed + 1 > len(costs):
-        return math.inf
-    exact = sum(costs[: allowed + 1], Fraction(0)) / contexts
-    return float(exact) if Fraction(float(exact)) <= exact else math.nextafter(float(exact), 0.0)
-
-
-def _costs(certificates: Iterable[Any]) -> tuple[list[Fraction], int]:
-    """The finite certificates in ascending order, exact (proven lower ends of enclosures), and how many there are."""
-    values = [_lower_end(value) for value in certificates]
-    if not values:
+def _costs(certificates: Iterable[Any]) -> tuple[list[int], int, int]:
+    """The finite certificates, ascending, as integer multiples of 1/unit; the unit; the number of certificates."""
+    if isinstance(certificates, np.ndarray):
+        if not (certificates >= 0).all():
+            bad = int(np.flatnonzero(~(certificates >= 0))[0])
+            raise DraftcertError(f"certificate {bad} is {certificates[bad]}: a divergence is not negative")
+        weights, unit = integers_of_floats(np.sort(certificates[certificates < np.inf]))
+        contexts = len(certificates)
+    else:
+        values = [_lower_end(value) for value in certificates]
+        exact = [_at_least_zero(value, f"certificate {k}") for k, value in enumerate(values) if value != math.inf]
+        unit = math.lcm(*(cost.denominator for cost in exact))
+        weights, contexts = sorted(cost.numerator * (unit // cost.denominator) for cost in exact), len(values)
+    if not contexts:
         raise DraftcertError("no certificates: an acceptance rate needs at least one context")
-    finite = [_at_least_zero(v, f"certificate {k}") for k, v in enumerate(values) if v != math.inf]
-    return sorted(finite), len(values)
+    return weights, unit, contexts
 
 
 def _lower_end(value: Any) -> Any:
+    """The proven lower end of an enclosure; other values as they are."""
     if not isinstance(value, Enclosure):
         return value
     if not value.ball.is_finite():

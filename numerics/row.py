@@ -78,7 +78,7 @@ def read_row(probabilities: Any, *, normalize: bool = False) -> ExactRow:
     if shape[0] == 0:
         raise DraftcertError("the target distribution is empty: it needs at least one token")
     if isinstance(values, np.ndarray) and values.dtype in (np.float16, np.float32, np.float64):
-        weights, unit = _integers_of_floats(values)
+        weights, unit = integers_of_floats(values)
     else:
         weights, unit = _integers(values)
     total = sum(weights)
@@ -116,7 +116,7 @@ def _epsilon(value: Any) -> float:
     return EPSILON if isinstance(value, float) else 0.0
 
 
-def _integers_of_floats(array: np.ndarray) -> tuple[list[int], int]:
+def integers_of_floats(array: np.ndarray) -> tuple[list[int], int]:
     """Mantissas shifted to the common exponent: `array[x] = weights[x] / unit`."""
     array = array.astype(np.float64)
     if not np.isfinite(array).all() or (array < 0).any():

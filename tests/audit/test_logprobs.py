@@ -92,7 +92,7 @@ def test_the_summary_counts(write):
     summary = found.summary()
     assert summary["positions"] == 3
     assert summary["ties"] == {"exact": 1}
-    assert summary["mean_kl_for"]["50%"] == pytest.approx(float(found.positions[0].lower) / 3, rel=1e-3, abs=1e-6)
+    assert summary["mean_kl_for"]["50 %"] == pytest.approx(float(found.positions[0].lower) / 3, rel=1e-3, abs=1e-6)
     assert json.dumps(found.as_dict()["summary"])
 
 

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from draftcert.audit.recommend import SYSTEMS, Wanted, recommend
+from draftcert.audit.recommend import Wanted, recommend
 from draftcert.audit.records import Audit
 from draftcert.audit.report import readable, write_report
 from draftcert.audit.run import Configuration, run_audit
@@ -66,32 +66,6 @@ def test_an_unfinished_audit_is_named(audited, tmp_path):
     shutil.copy(audited / "audit.json", tmp_path)
     with pytest.raises(DraftcertError, match="is not finished"):
         write_report(tmp_path)
-
-
-@pytest.mark.parametrize(("by", "acceptance"), [("measured", 0.7), ("certified", 0.2), ("guaranteed", 0.1)])
-def test_a_recommended_setting_reaches_what_is_wanted_at_least_risk(audited, by, acceptance):
-    audit = Audit.open(audited)
-    found = recommend(audit, Wanted(acceptance, by))
-    assert [each.system for each in found] == [system.name for system in SYSTEMS]
-    assert any(each.reached for each in found)
-    for each in found:
-        assert (each.setting.reached(by) >= acceptance) == each.reached
-        assert each.setting.certified is not None
-        assert each.setting.measured is not None
-        assert max(each.setting.guaranteed, each.setting.certified) <= each.setting.measured
-    strict = next(each for each in found if each.system.startswith("SGLang, temperature 0"))
-    assert strict.setting.risk == 0
-
-
-def test_a_wanted_acceptance_that_nothing_reaches_gives_the_best_there_is(audited):
-    for each in recommend(Audit.open(audited), Wanted(1.0, "certified")):
-        assert not each.reached
-
-
-@pytest.mark.parametrize("wanted", [(0.0,), (1.2,), (0.5, "hoped"), (0.5, "guaranteed", -1.0)])
-def test_what_nobody_can_want_is_refused(wanted):
-    with pytest.raises(DraftcertError):
-        Wanted(*wanted)
 
 
 def test_readable_numbers():

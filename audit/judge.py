@@ -1,4 +1,4 @@
-"""Rules, certificates and guarantees over a whole audit, also for rules that were not measured.
+"""Rules and certificates over a whole audit, also for rules that were not measured.
 
 The most likely tokens kept at each position show a subset of what a rule accepts, and a certificate only falls when
 fewer tokens are accepted. So what is computed from them is exact where they show the accepted set and its competitors,
@@ -7,8 +7,6 @@ and a lower bound elsewhere; acceptance is undercounted in the same way, never o
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,42 +58,3 @@ class Judge:
         certificates = torch.where(accepted == 0, 0.0, value.clamp(min=0))
         hits = None if self._ranks is None else is_hit(self._ranks, accepted, width).numpy()
         return Judged(certificates.numpy(), accepted.numpy(), hits)
-
-
-class Guarantee:
-    """What a mean KL guarantees on N positions with these certificates (the mean-KL theorem).
-
-    At most k positions can be rejected, k the largest number with `C_(1) + ... + C_(k) <= N eps`, ascending. This is
-    `numerics.guaranteed_acceptance` and `mean_kl_for` for whole curves over many positions, in float64.
-    """
-
-    def __init__(self, certificates: np.ndarray) -> None:
-        # Rounded against the claim: n additions may err by n units in the last place.
-        slack = 1 - len(certificates) * np.finfo(np.float64).eps
-        self._sums = np.cumsum(np.sort(certificates)) * slack
-
-    def acceptance(self, mean_kl: float | Sequence[float] | np.ndarray) -> np.ndarray:
-        """The guaranteed share of accepted positions at each mean KL."""
-        size = len(self._sums)
-        return 1 - np.searchsorted(self._sums, np.asarray(mean_kl) * size, side="right") / size
-
-    def mean_kl(self, acceptance: float) -> float:
-        """The mean KL below which at least this acceptance is guaranteed; 0 where none is."""
-        size = len(self._sums)
-        rejected = math.floor(size * (1 - acceptance) + 1e-9)
-        return math.inf if rejected >= size else float(self._sums[rejected]) / size
-
-
-def mean_run(inside: np.ndarray, prompt: np.ndarray) -> float:
-    """Mean length of the runs of consecutive positions of one prompt that are `inside`; 0 without any."""
-    follows = np.r_[False, (prompt[1:] == prompt[:-1]) & inside[:-1]]
-    starts = inside & ~follows
-    return float(inside.sum() / starts.sum()) if starts.any() else 0.0
-
-
-def statistic(values: np.ndarray, name: str) -> float:
-    """`mean` or a percentile such as `p5`, infinities included: one infinite value makes the mean infinite."""
-    if name == "mean":
-        return float(values.mean())
-    # "lower" never averages a finite with an infinite neighbour.
-    return float(np.percentile(values, float(name[1:]), method="lower"))
