@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib.metadata import version
 from math import isqrt
 from pathlib import Path
@@ -20,16 +21,19 @@ import mpmath
 from flint import arb, fmpq
 
 from ..theory import FORMULAS, DraftcertError, Formula
-from ..theory.margins import MARGIN_FORMULAS
+from ..theory.divergences import DIVERGENCE_FORMULAS
+from ..theory.margins import MARGIN_FORMULAS, SUPREMUM_FORMULAS
 from ..theory.pool import Pool, select_pool
-from .balls import ball_function, bounds, precision, sum_balls
-from .divergence import Divergence, kl
+from .balls import ball_function, bounds, precision, sum_balls, to_fmpq
+from .divergence import DIVERGENCES, Divergence, kl
 from .families import FAMILIES, make_row
 from .polish import Optimum, certified_digits, least, polish
 from .program import Solution, solve
 from .row import ExactRow, read_row
 
-COMPARED: Mapping[str, Formula] = MappingProxyType({**FORMULAS, **MARGIN_FORMULAS})
+COMPARED: Mapping[str, Formula] = MappingProxyType(
+    {**FORMULAS, **MARGIN_FORMULAS, **SUPREMUM_FORMULAS, **DIVERGENCE_FORMULAS}
+)
 """The formulas that are compared, by name."""
 DIGITS = 50
 """Digits every formula must agree to, relative to the value."""
@@ -47,6 +51,7 @@ class Solved:
     accepted: int
     candidates: int
     optimum: Optimum
+    divergence: Divergence = field(default_factory=kl)
 
     @property
     def p(self) -> list[fmpq]:
@@ -58,13 +63,25 @@ class Solved:
         """The theory's pool, and its probabilities."""
         accepted, competitors = self.p[: self.accepted], self.p[self.accepted :][: self.candidates]
         pool = select_pool(accepted, competitors)
-        return pool, accepted[: pool.accepted] + competitors[self.candidates - pool.competitors :]
+        return pool, self._moved(pool)
+
+    def power_pool(self, order: Fraction) -> tuple[Pool[arb], list[fmpq]]:
+        """The same where the level is a power mean: the pool of powers of this order, of logarithms for order 0."""
+        power = (lambda p: arb(p).log()) if order == 0 else (lambda p: arb(p) ** arb(to_fmpq(order)))
+        split, end = self.accepted, self.accepted + self.candidates
+        pool = select_pool([power(p) for p in self.p[:split]], [power(p) for p in self.p[split:end]])
+        return pool, self._moved(pool)
+
+    def _moved(self, pool: Pool[Any]) -> list[fmpq]:
+        end = self.accepted + self.candidates
+        return self.p[: pool.accepted] + self.p[end - pool.competitors : end]
 
 
-def solve_row(row: ExactRow, accepted: int, candidates: int) -> Solved | None:
+def solve_row(row: ExactRow, accepted: int, candidates: int, divergence: Divergence | None = None) -> Solved | None:
     """Solve for every choice of competitors and certify the least; None when nothing can be rejected."""
-    optimum = certify(row, accepted, solve(row, accepted, candidates), kl())
-    return None if optimum is None else Solved(row, accepted, candidates, optimum)
+    divergence = divergence or kl()
+    optimum = certify(row, accepted, solve(row, accepted, candidates, divergence=divergence), divergence)
+    return None if optimum is None else Solved(row, accepted, candidates, optimum, divergence)
 
 
 def certify(
@@ -190,6 +207,54 @@ def _additive_near(solved: Solved) -> Claim | None:
     return Claim([(fmpq(m), t, g)], solved.optimum.enclosure) if t > 0 and g <= m * t / (m + 1) else None
 
 
+def _spike(solved: Solved) -> fmpq | None:
+    """The margin of two accepted tokens that have all the mass: the extremal target of the suprema."""
+    p = solved.p
+    if solved.accepted != 2 or any(p[2:]):
+        return None
+    return p[0] - p[1]
+
+
+def _spike_pooled(solved: Solved) -> Claim | None:
+    g, m = _spike(solved), solved.candidates
+    return None if g is None or g > fmpq(m, m + 2) else Claim([(fmpq(m), g)], solved.optimum.enclosure)
+
+
+def _spike_alone(solved: Solved) -> Claim | None:
+    g, m = _spike(solved), solved.candidates
+    return None if g is None or g < fmpq(m, m + 2) else Claim([(fmpq(m), g)], solved.optimum.enclosure)
+
+
+def _renyi(solved: Solved) -> Claim | None:
+    order = solved.divergence.order
+    if not order:
+        return None
+    pool, moved = solved.power_pool(order)
+    if not moved:
+        return None
+    a = to_fmpq(order)
+    return Claim([(a, sum(moved, fmpq(0)), fmpq(len(moved)), pool.level ** (1 / a))], solved.optimum.enclosure)
+
+
+def _reverse_kl(solved: Solved) -> Claim | None:
+    """Only where all competitors have some probability: else the accepted tokens are held at 0."""
+    order = solved.divergence.order
+    if order != 0 or not solved.p[solved.accepted + solved.candidates - 1]:
+        return None
+    pool, moved = solved.power_pool(order)
+    if not moved:
+        return None
+    return Claim([(sum(moved, fmpq(0)), fmpq(len(moved)), pool.level.exp())], solved.optimum.enclosure)
+
+
+def _total_variation(solved: Solved) -> Claim | None:
+    pool, moved = solved.pool
+    if solved.divergence.order is not None or not moved:
+        return None
+    above = moved[: pool.accepted]
+    return Claim([(sum(above, fmpq(0)), fmpq(len(above)), pool.level)], solved.optimum.enclosure)
+
+
 CLAIMS: Mapping[str, Callable[[Solved], Claim | None]] = MappingProxyType(
     {
         "phi": _phi,
@@ -205,6 +270,11 @@ CLAIMS: Mapping[str, Callable[[Solved], Claim | None]] = MappingProxyType(
         "tree_ratio": _tree_ratio,
         "tree_last_margin": _tree_last_margin,
         "additive_near": _additive_near,
+        "spike_pooled": _spike_pooled,
+        "spike_alone": _spike_alone,
+        "renyi": _renyi,
+        "reverse_kl": _reverse_kl,
+        "total_variation": _total_variation,
     }
 )
 """For every formula by name: its claim on a solved row, None where it says nothing."""
@@ -215,6 +285,8 @@ def agreement(formula: Formula, solved: Solved) -> float | None:
 
     A bound that holds agrees without limit, and one that fails not at all.
     """
+    if (solved.divergence.name == "kl") == (formula.name in DIVERGENCE_FORMULAS):
+        return None  # it speaks of another divergence
     arguments = tuple(argument.symbol for argument in formula.arguments)
     with precision(solved.optimum.bits + 64):
         claim = CLAIMS[formula.name](solved)
@@ -274,7 +346,7 @@ def agree(formula: Formula, solved: Iterable[Solved]) -> Agreed:
             raise DraftcertError(
                 f"{formula.name} agrees to {digits:.1f} digits only, not {DIGITS}, on "
                 f"{each.row.text} with {each.accepted} accepted tokens and "
-                f"{each.candidates} candidates"
+                f"{each.candidates} candidates ({each.divergence.name})"
             )
         worst, cases = min(worst, digits), cases + 1
     if worst == mpmath.inf:
@@ -300,6 +372,7 @@ EXTREMAL = (
     *((w, 1) for w in ([4, 1], [9, 4], [9, 3, 1], [25, 15, 9], [100, 10, 10, 1])),
     *((w, 1) for w in ([7, 2, 2], [1000, 999, 999], [5, 1, 1, 1])),
     *((w, 2) for w in ([5, 4, 2], [6, 6, 1], [7, 5, 3, 3], [10, 9, 1, 1, 1])),
+    *((w, 2) for w in ([3, 2, 0], [3, 2, 0, 0], [5, 1, 0], [9, 1, 0, 0], [9, 1, 0, 0, 0])),
 )
 """Weights and accepted tokens of targets at which margin bounds are attained; all other tokens are competitors."""
 
@@ -307,7 +380,8 @@ EXTREMAL = (
 def standard_rows() -> list[Solved]:
     """The solved rows the ledger rests on: the same on every machine."""
     made = [
-        solve_row(make_row(family, 0, index, tokens), accepted, candidates)
+        solve_row(make_row(family, 0, index, tokens), accepted, candidates, make())
+        for make in DIVERGENCES.values()
         for family in FAMILIES.values()
         for index, (tokens, accepted, candidates) in enumerate(STANDARD)
         if tokens >= family.least
@@ -326,7 +400,7 @@ def ledger(solved: Sequence[Solved]) -> dict[str, Any]:
             "formula": agreed.formula,
             "digits": agreed.digits,
             "cases": agreed.cases,
-            "method": "exact-KL program from the predicate (cvxpy), polished (mpmath), weak duality (python-flint)",
+            "method": "exact convex program from the predicate (cvxpy), polished (mpmath), weak duality (python-flint)",
             "tools": dict(agreed.tools),
         }
         for agreed in (agree(formula, solved) for formula in COMPARED.values())

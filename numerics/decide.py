@@ -27,6 +27,8 @@ from .row import ExactRow
 FIRST_BITS = 64
 TIE_BITS = 256
 """From here on a threshold that still contains the probability is suspected to equal it."""
+ALONE, GROUP = 1024, 32
+"""At first, entropies over more weights than `ALONE` are enclosed by groups of the smaller ones: faster, and enough."""
 LAST_BITS = 1 << 16
 """For thresholds whose ties have no exact test: give up beyond this precision with an error."""
 
@@ -125,24 +127,52 @@ class RowStatistics:
             entropies = sorted(expression.atoms(Entropy), key=sympy.default_sort_key)
             names = tuple(sympy.Dummy(f"entropy{k}") for k in range(len(entropies)))
             function = ball_function(expression.xreplace(dict(zip(entropies, names, strict=True))), names)
-            self._balls[expression, bits] = arb(function(*(self._entropy(e.args[0]) for e in entropies)))
+            self._balls[expression, bits] = arb(function(*(self._entropy(e.args[0], bits) for e in entropies)))
         return self._balls[expression, bits]
 
     @cached_property
     def _multiplicities(self) -> list[tuple[int, int]]:
-        counted = Counter(self.row.weights).items() if self.multiplicities is None else self.multiplicities
-        return [(weight, times) for weight, times in counted if weight]
+        """(weight, how often) of all tokens with any, largest weight first."""
+        if self.multiplicities is None:
+            return [(weight, times) for weight, times in Counter(self.row.ranked).items() if weight]
+        return sorted(((weight, times) for weight, times in self.multiplicities if weight), reverse=True)
 
     def _entropy_terms(self, floor: sympy.Basic) -> tuple[list[tuple[int, int]], int]:
         """`Entropy(floor) = -sum k ln(n) / N + ln(d)` as ([(n, k), ...], d), all integers (N the row's total)."""
+        scale, shift = self._affine(floor)
+        return [(scale * n + shift, n * times) for n, times in self._multiplicities], scale * self.row.total
+
+    def _affine(self, floor: sympy.Basic) -> tuple[int, int]:
+        """Integers that make `scale n + shift` of a weight n proportional to its probability plus the floor."""
         if not isinstance(floor, sympy.Rational) or floor < 0:
             raise DraftcertError(f"the entropy's floor {floor} is not an exact number >= 0")
-        a, b, total = int(floor.p), int(floor.q), self.row.total
-        return [(b * n + a * total, n * times) for n, times in self._multiplicities], b * total
+        return int(floor.q), int(floor.p) * self.row.total
 
-    def _entropy(self, floor: sympy.Basic) -> arb:
+    def _entropy(self, floor: sympy.Basic, bits: int) -> arb:
+        if bits == FIRST_BITS and len(self._multiplicities) > ALONE:
+            return self._grouped_entropy(floor)
         terms, denominator = self._entropy_terms(floor)
         return arb(denominator).log() - sum_balls(arb(n).log() * k for n, k in terms) / self.row.total
+
+    def _grouped_entropy(self, floor: sympy.Basic) -> arb:
+        """An enclosure from a few logarithms: `n ln(n + f)` is convex, so its sum over weights from `low` to `high`
+        is at least that of as many weights at their mean, and at most that of weights at the two ends with their sum.
+        """
+        scale, shift = self._affine(floor)
+
+        def term(weight: fmpq | int) -> arb:
+            return arb(weight) * arb(scale * weight + shift).log()
+
+        counted = self._multiplicities
+        total = sum_balls(term(n) * times for n, times in counted[:ALONE])
+        for start in range(ALONE, len(counted), GROUP):
+            group = counted[start : start + GROUP]
+            high, low = group[0][0], group[-1][0]
+            tokens, mass = sum(times for _, times in group), sum(n * times for n, times in group)
+            least = tokens * term(fmpq(mass, tokens))
+            slope = (term(high) - term(low)) / (high - low) if high > low else arb(0)
+            total += least.union(tokens * term(low) + slope * (mass - tokens * low))
+        return arb(scale * self.row.total).log() - total / self.row.total
 
     def _equals(self, probability: fmpq, threshold: sympy.Expr) -> bool | None:
         """Whether they are equal; None for a threshold without an exact test."""

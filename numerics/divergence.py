@@ -36,6 +36,8 @@ class Divergence:
     term: Callable[[fmpq, fmpq], arb]
     slope: Callable[[Mpf], Mpf]
     conjugate: Callable[[fmpq, fmpq], arb]
+    order: Fraction | None = None
+    """Of the power mean that its level is: 1 for KL, 0 (the geometric mean) for reverse KL; None for a plain mean."""
     support_only: bool = False
     smooth: bool = True
 
@@ -49,6 +51,7 @@ def kl() -> Divergence:
         term=lambda p, q: p * arb(p / q).log() if p else arb(0),
         slope=lambda ratio: 1 / ratio,
         conjugate=lambda p, y: p * (1 + arb(y).log()) if p else arb(0),
+        order=Fraction(1),
     )
 
 
@@ -61,6 +64,7 @@ def reverse_kl() -> Divergence:
         term=lambda p, q: q * arb(q / p).log() if q else arb(0),
         slope=lambda ratio: -1 - mpmath.log(ratio),
         conjugate=lambda p, y: -p * (-1 - arb(y)).exp() if p else arb(0),
+        order=Fraction(0),
         support_only=True,
     )
 
@@ -107,6 +111,7 @@ def renyi(order: Fraction | str | float) -> Divergence:
         term=term,
         slope=slope,
         conjugate=conjugate,
+        order=a,
     )
 
 

@@ -89,9 +89,9 @@ class Report:
     def mutations(self) -> tuple[MutationRow, ...]:
         """What became of the mutated formulas; empty when no case faced them."""
         rows = []
-        for name in {name: None for outcome in self.outcomes for name in outcome.caught}:
+        for name, formula in COMPARED.items() if any(outcome.caught for outcome in self.outcomes) else ():
             caught = {k for outcome in self.outcomes for k in outcome.caught.get(name, ())}
-            changes = [mutant.statement for mutant in mutants(COMPARED[name])]
+            changes = [mutant.statement for mutant in mutants(formula)]
             rows.append(MutationRow(name, len(changes), [c for k, c in enumerate(changes) if k not in caught]))
         return tuple(rows)
 

@@ -158,11 +158,11 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
     if case.divergence == "kl":
         attack(found, random.Random(case.key))
         digits.append(certified_digits(optimum.enclosure, found.ball))
-        if small:
-            solved = Solved(row, accepted, case.candidates, optimum)
-            digits += [d for f in COMPARED.values() if (d := agreement(f, solved)) is not None]
-            faces_mutants = case.index < MUTATION_CASES or case.family in EXTREMAL
-            caught = _caught(solved) if faces_mutants else {}
+    if small:
+        solved = Solved(row, accepted, case.candidates, optimum, divergence)
+        digits += [d for f in COMPARED.values() if (d := agreement(f, solved)) is not None]
+        if case.index < MUTATION_CASES or case.family in EXTREMAL or case.divergence != "kl":
+            caught = _caught(solved)
     worst = float(min(digits))
     solver_digits = _solver_digits(optimum, solutions)
     value = rounded(to_mpf(optimum.enclosure), 30)
@@ -205,7 +205,7 @@ def _caught(solved: Solved) -> dict[str, list[int]]:
     for formula in COMPARED.values():
         digits = (agreement(mutant, solved) for mutant in mutants(formula))
         caught[formula.name] = [k for k, each in enumerate(digits) if each is not None and each < DIGITS]
-    return caught
+    return {name: found for name, found in caught.items() if found}
 
 
 def validate(

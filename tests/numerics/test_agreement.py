@@ -30,12 +30,26 @@ ROWS = [
     (["7/18", "5/18", "3/18", "3/18"], 2, 2),
     (["10/22", "9/22", "1/22", "1/22", "1/22"], 2, 3),
     (["0.5", *["0.01"] * 50], 1, 1),
+    (["0.6", "0.4", "0", "0"], 2, 2),
+    (["0.9", "0.1", "0", "0"], 2, 2),
+]
+DIVERGENT_ROWS = [
+    (["0.6", "0.4"], 1, 1),
+    (["0.5", "0.45", "0.05"], 1, 2),
+    (["0.4", "0.35", "0.25"], 2, 1),
+    (["0.3", "0.29", "0.28", "0.13"], 3, 1),
+    (["7/18", "5/18", "3/18", "3/18"], 2, 2),
 ]
 
 
 @pytest.fixture(scope="module")
 def solved():
-    return [solve_row(read_row(p), accepted, candidates) for p, accepted, candidates in ROWS]
+    rows = [solve_row(read_row(p), accepted, candidates) for p, accepted, candidates in ROWS]
+    return rows + [
+        solve_row(read_row(p), accepted, candidates, make())
+        for make in DIVERGENCES.values()
+        for p, accepted, candidates in DIVERGENT_ROWS
+    ]
 
 
 @pytest.mark.parametrize("formula", COMPARED.values(), ids=COMPARED)
@@ -93,7 +107,7 @@ def test_polish_encloses_what_the_solver_found(name):
         if optimum is None:
             assert (name, p[1]) == ("reverse_kl", "0")
             continue
-        assert float(bounds(optimum.enclosure)[0]) == pytest.approx(min(s.value for s in solutions), abs=1e-4)
+        assert float(bounds(optimum.enclosure)[0]) == pytest.approx(min(s.value for s in solutions), abs=1e-6)
         assert certified_digits(optimum.enclosure) >= DIGITS
         assert sum(optimum.draft) == 1
         residuals = dataclasses.astuple(optimum.residuals)
