@@ -8,6 +8,7 @@ from ..theory.errors import DraftcertError
 from .audit import app as audit
 from .certify import certify
 from .check import check
+from .cite import cite
 from .codegen import codegen
 from .console import err
 from .derive import derive
@@ -25,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-for command in (derive, check, validate, certify, codegen, generate, explain, recommend, reproduce):
+for command in (derive, check, validate, certify, codegen, generate, explain, recommend, reproduce, cite):
     app.command()(command)
 app.add_typer(audit, name="audit")
 

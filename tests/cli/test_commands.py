@@ -29,6 +29,16 @@ def test_check_decides_one_theorem_and_says_what_coq_did_not(draftcert):
     assert found["formal"] is None
 
 
+def test_cite_names_the_source_of_a_rule_and_of_a_theorem(draftcert):
+    found = json.loads(draftcert("cite", "medusa_typical(0.09, 0.3)", "T5", "--json").stdout)
+    assert "arXiv 2401.10774" in found["medusa_typical(0.09, 0.3)"]
+    assert "arXiv 2606.30265" in found["T5"]
+    assert "M7" in draftcert("cite").stdout
+    run = draftcert("cite", "no_such_rule")
+    assert run.returncode == 2
+    assert "no_such_rule" in run.stderr
+
+
 def test_the_generated_code_is_current(draftcert):
     run = draftcert("codegen", "--check", "--json")
     assert run.returncode == 0, run.stdout + run.stderr
