@@ -137,7 +137,8 @@ class Signs:
         name = key(f)
         if name not in self._polynomials:
             self._polynomials[name] = UNKNOWN
-            self._polynomials[name] = self._by_terms(f) or self._eliminate(f)
+            here = self._by_terms(f)
+            self._polynomials[name] = here if here == POSITIVE else max(here, self._eliminate(f))
         return self._polynomials[name]
 
     def _by_terms(self, f: fmpq_mpoly) -> int:
@@ -159,20 +160,32 @@ class Signs:
         return best
 
     def _eliminate(self, f: fmpq_mpoly) -> int:
-        """Where it is affine in a variable, its least value lies at the end that the sign of the slope gives."""
-        degrees = f.degrees()
-        for place in reversed(range(len(self._domain))):
-            if degrees[place] != 1:
-                continue
-            each = self._domain[place]
-            slope = f.derivative(place)
+        """Where it is affine in a variable, its least value lies at an end: the one that the sign of the slope gives.
+
+        Without that sign both ends are looked at, for a variable between two numbers: else the search would be long.
+        """
+        affine = [place for place, degree in enumerate(f.degrees()[: len(self._domain)]) if degree == 1]
+        for place in reversed(affine):
+            each, slope = self._domain[place], f.derivative(place)
             for rising, upper in ((self._of_polynomial(slope), False), (self._of_polynomial(-slope), True)):
-                for end in _ends(each, upper) if rising else ():
-                    least = self._of_quotient(self.ring.substitute(f, each.symbol, self.ring.quotient(end)))
-                    if least:
-                        inside = rising == POSITIVE and not each.integer
-                        return POSITIVE if least == POSITIVE or inside else NONNEGATIVE
+                if rising and (least := self._at_ends(f, each, upper)):
+                    inside = rising == POSITIVE and not each.integer
+                    return POSITIVE if least == POSITIVE or inside else NONNEGATIVE
+        for place in affine:
+            each = self._domain[place]
+            if not (each.lower.is_Rational and each.upper.is_Rational):
+                continue
+            if (low := self._at_ends(f, each, False)) and (high := self._at_ends(f, each, True)):
+                return min(low, high) if each.integer else max(low, high)
         return UNKNOWN
+
+    def _at_ends(self, f: fmpq_mpoly, each: Range, upper: bool) -> int:
+        """What is certain of the polynomial where a variable is at one of its bounds: enough for the least value."""
+        found = (
+            self._of_quotient(self.ring.substitute(f, each.symbol, self.ring.quotient(end)))
+            for end in _ends(each, upper)
+        )
+        return next((here for here in found if here), UNKNOWN)
 
 
 def _ends(each: Range, upper: bool) -> tuple[Expression, ...]:

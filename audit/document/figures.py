@@ -15,7 +15,7 @@ from ...theory import Rule, parse_rule
 from ...theory.pool import select_pool
 from ...theory.rule import Condition, RankCondition, ThresholdCondition, fold_conditions
 from ...theory.statistics import TOP
-from ...theory.theorem import Infimum, Supremum
+from ...theory.theorem import Certificate, Infimum, Limit, Supremum
 from ...theory.theorems import THEOREMS
 
 STYLE: dict[Any, Any] = {
@@ -87,6 +87,27 @@ def tree_margin_to_second() -> Figure:
 def tree_margin_to_last() -> Figure:
     """M6: the least certificate of a tree of m candidates against the margin to the m-th competitor."""
     return _tree_bounds("M6", "margin g = p₁ − p₍ₘ₊₁₎")
+
+
+def tree_suprema() -> Figure:
+    """M7s: the largest certificate of a tree against the margin (lines), and the two families it is the larger of."""
+    figure = Figure(figsize=(5.2, 3.2))
+    axes = figure.subplots()
+    dust: Any = next(claim for claim in THEOREMS["M7s"].conclusions if isinstance(claim, Limit))
+    spikes: list[Any] = [claim for claim in THEOREMS["M7s"].conclusions if isinstance(claim, Certificate)][1:]
+    for colour, m in enumerate((2, 4, 8)):
+        g, families = np.linspace(0, 1, 201)[:-1], []
+        turn = (m - 1) / (m + 1)
+        for value in (dust.value, *(spike.value.total for spike in spikes)):
+            by_name = {str(each): each for each in value.free_symbols}
+            families.append(_evaluate(value.xreplace({by_name["m"]: sympy.Integer(m)}), by_name["g"], g))
+        pair = families[0], np.where(g <= turn, families[1], families[2])
+        for family, style in zip(pair, ("--", ":"), strict=True):
+            axes.plot(g, family, color=f"C{colour}", linestyle=style, linewidth=0.9)
+        axes.plot(g, np.maximum(*pair), color=f"C{colour}", label=f"m = {m}")
+    axes.set(xlabel="margin g = p₁ − p₂", ylabel="supremum of C (nats)", xlim=(0, 1), ylim=(0, None))
+    axes.legend(frameon=False, title="candidates")
+    return figure
 
 
 def _infimum(theorem: str, conclusion: int = 0, **given: float) -> Callable[[Any], Any]:
@@ -227,6 +248,7 @@ FIGURES = MappingProxyType(
         "M5": threshold_bounds,
         "M6": tree_margin_to_last,
         "M7": tree_margin_to_second,
+        "M7s": tree_suprema,
         "B2": mean_guarantee,
     }
 )

@@ -15,7 +15,8 @@ from .order import T6
 from .projection import T1, T2, T3, T4
 from .runs import B1, B2_CONTINUOUS, B4
 from .strict_greedy import M1, T5, T7
-from .suprema import M3_TOP, M7_LARGE, MI, MS
+from .suprema import M3_TOP, MI, MS
+from .tree_suprema import M7_LARGE
 from .trees import M6, M7
 
 _IN_ORDER = (

@@ -1,6 +1,5 @@
 """Suprema of relaxed rules over targets that can be rejected, when nothing can, and M3 with the first token known."""
 
-from dataclasses import replace
 from typing import Any
 
 from sympy import Expr, Max, Rational, S, log, oo
@@ -9,10 +8,7 @@ from ..formulas import CEILING, PHI
 from ..margins import ONE_AGAINST_MANY, SPIKE_ALONE, SPIKE_POOLED
 from ..margins import t as additive
 from ..theorem import (
-    DRAFT,
-    THRESHOLD,
     AtLeast,
-    Certificate,
     Equal,
     Establishes,
     Evident,
@@ -20,7 +16,6 @@ from ..theorem import (
     FamilyTokens,
     Growth,
     Infimum,
-    Limit,
     Range,
     Role,
     Rows,
@@ -30,7 +25,6 @@ from ..theorem import (
     Supremum,
     Theorem,
     TokenClass,
-    Value,
     Witness,
     WorkedRow,
 )
@@ -159,136 +153,9 @@ MS = Theorem(
     establishes=(Establishes(SPIKE_POOLED), Establishes(SPIKE_ALONE)),
 )
 
-# ---- strict greedy with a tree ---------------------------------------------------------------------------------
-
-_SEVERAL = m + 1
-_DUST = Range(b, S.Zero, S.One, open_below=True)
-_dusty: Any = ONE_AGAINST_MANY.expression
-_even = b + g / _SEVERAL
-_OTHER = TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),))
-_DUST_ROWS = Rows(
-    (_CANDIDATES, _MARGIN, _DUST),
-    (
-        TokenClass("first", Role.ACCEPTED, S.One, g + b),
-        TokenClass("competitor", Role.COMPETITOR, m, b),
-        _OTHER,
-    ),
-)
-_SEVERAL_CANDIDATES = Range(m, S(2), oo, integer=True)
-
-
-def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
-    """The certificate of ((1+g)/2, (1-g)/2, 0, ..., 0) when only the first is accepted."""
-    rows = Rows(
-        (_SEVERAL_CANDIDATES, margin),
-        (
-            TokenClass("first", Role.ACCEPTED, S.One, _half),
-            TokenClass("second", Role.COMPETITOR, S.One, _second),
-            TokenClass("zero", Role.COMPETITOR, m - 1, S.Zero),
-        ),
-    )
-    level = 1 / _SEVERAL if second_pooled else _half / m
-    ratios = {"first": _half / level, "second": _second / level if second_pooled else S.One}
-    moved = {name: -p * log(r) for (name, r), p in zip(ratios.items(), (_half, _second), strict=True)}
-    lower = weak_duality(rows, ratios, S.One)
-    # A token of probability 0 has the ratio 0: all of its draft is a loss.
-    lower = replace(
-        lower,
-        constants={**lower.constants, "zero": THRESHOLD},
-        slack={**lower.slack, "zero": Evident(DRAFT - THRESHOLD)},
-    )
-    at = Rational(1, 2) if second_pooled else Rational(1, 4)
-    return Certificate(
-        rows,
-        Value(-sum(moved.values(), S.Zero)),
-        lower,
-        Witness(
-            draft={"first": level, "second": level if second_pooled else _second, "zero": level},
-            threshold=level,
-            mass=SumProof(
-                mass=S.One,
-                constants={
-                    "first": level - _half,
-                    "zero": level,
-                    "second": level - _second if second_pooled else S.Zero,
-                },
-            ),
-            divergence=SumProof(
-                constants=moved, slack=dict.fromkeys(("first", "second", "zero"), NOTHING), rest=NOTHING
-            ),
-        ),
-        Family(
-            (),
-            {m: S(2), g: at},
-            (
-                FamilyTokens("first", (1 + at) / 2, S.One, True),
-                FamilyTokens("second", (1 - at) / 2, S.One, second_pooled),
-                FamilyTokens("zero", S.Zero, S.One, True),
-            ),
-        ),
-    )
-
-
-M7_LARGE = Theorem(
-    name="M7s",
-    title="Tree of m candidates: the largest certificates",
-    statement=(
-        "For strict greedy with p_1 - p_2 = g two families have large certificates. (g + b, b, ..., b) tends to "
-        "g ln(m+1) as b goes to 0; ((1+g)/2, (1-g)/2, 0, ..., 0), for m >= 2, has ((1+g)/2) ln m for g <= (m-1)/(m+1) "
-        "and ln((m+1)/2) + phi(g) for larger g. So sup C is at least the larger of the two: it is (ln m)/2, not 0, at "
-        "g = 0. That no target exceeds both is not proved here: C is convex, and these are the extreme points of the "
-        "targets with that margin."
-    ),
-    hypotheses=("strict greedy, m candidates",),
-    derivation=(),
-    conclusions=(
-        Certificate(
-            _DUST_ROWS,
-            Value(_dusty),
-            weak_duality(
-                _DUST_ROWS,
-                {"first": 1 + m * g / (g + _SEVERAL * b), "competitor": 1 - g / (g + _SEVERAL * b)},
-                S.One,
-            ),
-            Witness(
-                draft={"first": _even, "competitor": _even, "other": p},
-                threshold=_even,
-                mass=SumProof(mass=S.One, constants={"first": _even - g - b, "competitor": _even - b}),
-                divergence=SumProof(
-                    constants={"first": -(g + b) * log((g + b) / _even), "competitor": -b * log(b / _even)},
-                    slack=dict.fromkeys(("first", "competitor", "other"), NOTHING),
-                    rest=NOTHING,
-                ),
-            ),
-            Family(
-                (),
-                {m: S(2), g: S.Half, b: Rational(1, 8)},
-                (
-                    FamilyTokens("first", Rational(5, 8), S.One, True),
-                    FamilyTokens("competitor", Rational(1, 8), S(2), True),
-                    FamilyTokens("other", Rational(1, 8), S.One, False),
-                ),
-            ),
-        ),
-        Limit(_dusty, b, False, g * log(_SEVERAL), (_CANDIDATES, _MARGIN, Range(b, S.Zero, S.One))),
-        _tree_spike(Range(g, S.Zero, (m - 1) / _SEVERAL), second_pooled=False),
-        _tree_spike(Range(g, (m - 1) / _SEVERAL, S.One, open_above=True), second_pooled=True),
-    ),
-    worked_points=(
-        WorkedRow(("1/2", "1/2", "0"), 1, 2, log(2) / 2, "g = 0, m = 2"),
-        WorkedRow(
-            ("3/4", "1/4", "0"),
-            1,
-            2,
-            Rational(3, 4) * log(Rational(9, 4)) + log(Rational(3, 4)) / 4,
-            "g = 1/2, m = 2: all three are pooled",
-        ),
-    ),
-    establishes=(Establishes(ONE_AGAINST_MANY),),
-)
-
 # ---- nothing rejected ------------------------------------------------------------------------------------------
 
+_OTHER = TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),))
 _TOKENS = Range(N, S(2), oo, integer=True)
 _equal = (1 - g) / N
 _all_accepted = (1 - alpha) / (1 + (N - 1) * alpha)
