@@ -1,11 +1,11 @@
 """Tree decoding against transformers on the same prompts: tokens a second, tokens a pass, identical output.
 
-    python benchmarks/decoding.py prompts.jsonl --per-category 10 --output decoding.json
+    python benchmarks/decoding.py spec_bench.jsonl --per-category 10
 
-Each line of the prompts is an object with "turns" (Spec-Bench: the first is taken), "prompt" or "text", and perhaps
-"category". Every mode decodes every prompt; what is timed is the whole call. The first prompt is decoded once more
-before all of that, so that nothing is timed cold. Drafters keep what they learned from one prompt to the next, as in
-use.
+Every prompt is decoded by every mode before the next one comes, in an order that turns with the prompts, so that a
+machine that slows down slows all modes down. What is timed is the whole call, after a short one that warms it up.
+Drafters keep what they learned from one prompt to the next, as in use. Each finished prompt is kept: a run that was
+killed goes on where it was when it is started again. Exit status 1 if an output differs from transformers' greedy one.
 """
 
 from __future__ import annotations
@@ -13,181 +13,290 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import platform
+import random
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import torch
 import transformers
-from rich.progress import Progress
+from rich.progress import track
 
-from draftcert.runtime.decoder import GreedyTreeDecoder
-from draftcert.runtime.drafters import Assistant, PromptLookup, TokenRecycling, Union, cached_successors, skip_layers
+from draftcert.audit import load_prompts
+from draftcert.audit.prompts import Prompt
+from draftcert.runtime import GreedyTreeDecoder
+from draftcert.runtime.drafters import (
+    Assistant,
+    Drafter,
+    PromptLookup,
+    TokenRecycling,
+    Union,
+    cached_successors,
+    skip_layers,
+)
 from draftcert.runtime.explain import explain
-from draftcert.runtime.fast_cpu import fast_cpu
 from draftcert.runtime.forward import TreeForward
 from draftcert.runtime.models import LoadedModel, load_model
-from draftcert.theory import DraftcertError
 
-Run = Callable[[torch.Tensor], tuple[list[int], dict[str, Any]]]
 BASELINE = "transformers greedy"
+MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
+"""Spec-Bench's first task has these as categories; the other five tasks have one each."""
 
 
-def read_prompts(path: Path, per_category: int | None) -> list[tuple[str, str]]:
-    """Category and text of the prompts, at most so many of each category, evenly spread over the file."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if not line.strip():
-            continue
-        entry = json.loads(line)
-        text = entry["turns"][0] if "turns" in entry else entry.get("prompt", entry.get("text"))
-        if not isinstance(text, str):
-            raise DraftcertError(f"{path}:{number}: no 'turns', 'prompt' or 'text'")
-        found[entry.get("category", "all")].append(text)
-    # Spec-Bench's first 80 prompts are MT-bench, whose eight categories are one task of it.
-    mt_bench = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
-    grouped: dict[str, list[str]] = defaultdict(list)
-    for category, texts in found.items():
-        grouped["multi_turn" if category in mt_bench else category] += texts
-    return [
-        (category, texts[index * len(texts) // count])
-        for category, texts in grouped.items()
-        for count in [min(per_category or len(texts), len(texts))]
-        for index in range(count)
-    ]
+@dataclass
+class Mode:
+    """One way to decode: `run` takes prompt and budget and gives tokens and facts; `drafter` is what learns by it."""
+
+    name: str
+    run: Callable[[list[int], int], tuple[list[int], dict[str, Any]]]
+    drafter: Drafter | None = None
 
 
-def transformers_run(target: LoadedModel, new: int, **options: Any) -> Run:
-    def run(ids: torch.Tensor) -> tuple[list[int], dict[str, Any]]:
-        out = target.model.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=new, do_sample=False, **options
-        )
-        return out[0, ids.shape[1] :].tolist(), {}
+def by_transformers(name: str, target: LoadedModel, **options: Any) -> Mode:
+    def run(prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
+        ids = torch.tensor([prompt], device=target.model.device)
+        mask = torch.ones_like(ids)
+        out = target.model.generate(ids, attention_mask=mask, max_new_tokens=new, do_sample=False, **options)
+        return out[0, len(prompt) :].tolist(), {}
 
-    return run
+    return Mode(name, run)
 
 
-def tree_run(decoder: GreedyTreeDecoder, new: int) -> Run:
-    def run(ids: torch.Tensor) -> tuple[list[int], dict[str, Any]]:
-        result = decoder.generate(ids, max_new_tokens=new, keep_steps=False)
+def by_trees(name: str, target: LoadedModel, drafter: Drafter | None = None, **options: Any) -> Mode:
+    decoder = GreedyTreeDecoder(target, drafter, **options)
+
+    def run(prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
+        result = decoder.generate(prompt, new, keep_steps=False)
         stats = result.stats
-        return result.tokens[0], {
-            "passes": stats.target_passes,
-            "proposed": stats.proposed,
-            "accepted": stats.accepted,
-            "overhead": stats.overhead,
-            "seconds_target": stats.seconds_target,
-        }
+        names = ("target_passes", "proposed", "accepted", "seconds_target")
+        return result.tokens[0], {name: getattr(stats, name) for name in names}
 
-    return run
+    return Mode(name, run, decoder.drafter)
 
 
-def modes(target: LoadedModel, new: int, nodes: int, cost_aware: bool) -> Iterator[tuple[str, Run, bool]]:
-    """Name, decoder and whether it uses the fast CPU path."""
+def make_modes(target: LoadedModel, names: Sequence[str], every: bool) -> list[Mode]:
+    """The modes whose name contains one of `names` and the baseline; without names those that matter, or all."""
     thin = skip_layers(target, range(0, target.model.config.num_hidden_layers, 3))
-    yield BASELINE, transformers_run(target, new), False
-    yield "transformers prompt lookup", transformers_run(target, new, prompt_lookup_num_tokens=10), False
-    yield "transformers assisted", transformers_run(target, new, assistant_model=thin), False
-    latency = "measured" if cost_aware else None
     vocabulary = target.model.get_output_embeddings().weight.shape[0]
     # Computed once per model, before anything is timed, and kept in the user's cache folder.
     prior = cached_successors(TreeForward(target.model))
-    for name, drafter, fast in (
-        ("tree, token recycling", TokenRecycling(), False),
-        ("tree, token recycling static", TokenRecycling(shape="static"), False),
-        ("tree, token recycling certificate-guided", TokenRecycling(shape="certificate-guided"), False),
-        ("tree, prompt lookup", PromptLookup(), False),
-        ("tree, layers left out", Assistant(thin, vocabulary), False),
-        ("tree, union", Union(TokenRecycling(), PromptLookup()), False),
-        ("tree, union, fast CPU", Union(TokenRecycling(), PromptLookup()), True),
-        ("tree, union with prior", Union(TokenRecycling(prior=prior), PromptLookup()), False),
-        ("tree, union with prior, fast CPU", Union(TokenRecycling(prior=prior), PromptLookup()), True),
-    ):
-        with fast_cpu(target) if fast else nullcontext():
-            decoder = GreedyTreeDecoder(target, drafter, max_nodes=nodes, latency=latency)
-        yield name, tree_run(decoder, new), fast
+
+    def union(**options: Any) -> Union:
+        return Union(TokenRecycling(prior=prior, **options), PromptLookup())
+
+    main: dict[str, Callable[[str], Mode]] = {
+        BASELINE: lambda name: by_transformers(name, target),
+        "transformers prompt lookup": lambda name: by_transformers(name, target, prompt_lookup_num_tokens=10),
+        "transformers assisted": lambda name: by_transformers(name, target, assistant_model=thin),
+        "trees": lambda name: by_trees(name, target),
+        "trees, prior": lambda name: by_trees(name, target, union()),
+        "trees, prompt lookup": lambda name: by_trees(name, target, PromptLookup()),
+        "trees, assistant": lambda name: by_trees(name, target, Assistant(thin, vocabulary)),
+        "no trees": lambda name: by_trees(name, target, Union()),
+    }
+    more: dict[str, Callable[[str], Mode]] = {
+        "trees, prior, transformers' forward pass": lambda name: by_trees(name, target, union(), fast=False),
+        "trees, prior, static": lambda name: by_trees(name, target, union(shape="static")),
+        "trees, prior, certificate-guided": lambda name: by_trees(name, target, union(shape="certificate-guided")),
+        "trees, prior, cost-aware": lambda name: by_trees(name, target, union(), latency="measured"),
+    }
+    chosen = {
+        name: make
+        for name, make in chain(main.items(), more.items())
+        if name == BASELINE or (any(part in name for part in names) if names else every or name in main)
+    }
+    return [make(name) for name, make in chosen.items()]
 
 
-def summary(rows: list[dict[str, Any]], baseline: list[dict[str, Any]]) -> dict[str, Any]:
-    tokens, seconds = sum(row["tokens"] for row in rows), sum(row["seconds"] for row in rows)
-    paces = sorted(row["tokens"] / row["seconds"] for row in rows)
-    base = sum(row["tokens"] for row in baseline) / sum(row["seconds"] for row in baseline)
+def choose(prompts: Sequence[Prompt], per_category: int | None, limit: int | None) -> list[tuple[str, Prompt]]:
+    """So many prompts of each category, evenly spread over the file, the categories taking turns."""
+    grouped: dict[str, list[Prompt]] = defaultdict(list)
+    for prompt in prompts:
+        grouped["multi_turn" if prompt.category in MT_BENCH else prompt.category].append(prompt)
+    chosen = []
+    for category, found in grouped.items():
+        count = min(per_category or len(found), len(found))
+        chosen += [(index, category, found[index * len(found) // count]) for index in range(count)]
+    chosen.sort(key=lambda item: item[0])
+    return [(category, prompt) for _, category, prompt in chosen][:limit]
+
+
+class Progress:
+    """The prompts that are done, one JSON line each, and what the drafters had learned by then."""
+
+    def __init__(self, path: Path, settings: dict[str, Any], modes: Sequence[Mode]):
+        self.lines, self.learned, self.modes = path.with_suffix(".jsonl"), path.with_suffix(".pickle"), modes
+        self.rows: list[dict[str, Any]] = []
+        if self.lines.exists():
+            first, *rows = [json.loads(line) for line in self.lines.read_text("utf-8").splitlines()]
+            if first != settings:
+                raise SystemExit(f"{self.lines} is of a run with other settings: delete it or give another --output")
+            self.rows = rows
+        else:
+            self.lines.write_text(json.dumps(settings) + "\n", "utf-8")
+
+    def drafters(self) -> dict[str, Drafter]:
+        """What the drafters of an interrupted run had learned."""
+        return pickle.loads(self.learned.read_bytes()) if self.rows else {}
+
+    def add(self, row: dict[str, Any]) -> None:
+        """One prompt is done."""
+        state = {m.name: m.drafter for m in self.modes if not isinstance(m.drafter, Assistant | None)}
+        partial = self.learned.with_suffix(".partial")
+        partial.write_bytes(pickle.dumps(state))
+        partial.replace(self.learned)
+        with self.lines.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        self.rows.append(row)
+
+    def finish(self) -> None:
+        """The report is written: nothing is left to go on with."""
+        self.lines.unlink()
+        self.learned.unlink(missing_ok=True)
+
+
+def decode(target: LoadedModel, prompt: list[int], new: int, modes: Sequence[Mode]) -> dict[str, Any]:
+    """One prompt by every mode: seconds, tokens, whether they are the baseline's, and if not why."""
+    found, outputs = {}, {}
+    for mode in modes:
+        start = perf_counter()
+        outputs[mode.name], facts = mode.run(prompt, new)
+        found[mode.name] = {"seconds": perf_counter() - start, "tokens": len(outputs[mode.name])} | facts
+    for name, facts in found.items():
+        facts["identical"] = outputs[name] == outputs[BASELINE]
+        if not facts["identical"]:
+            why = explain(target, prompt, outputs[BASELINE], outputs[name])
+            facts["difference"] = {"verdict": why.verdict, "margin": why.margin, "noise": why.noise}
+    return found
+
+
+def summarise(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Speed over all prompts and against the baseline, with a 95 % interval by resampling the prompts."""
+    pairs = [(row["modes"][name], row["modes"][BASELINE]) for row in rows]
+
+    def speedup(pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> float:
+        mine, base = ([sum(p[side][key] for p in pairs) for key in ("tokens", "seconds")] for side in (0, 1))
+        return mine[0] / mine[1] / (base[0] / base[1])
+
+    source = random.Random(0)
+    resampled = sorted(speedup(source.choices(pairs, k=len(pairs))) for _ in range(1000))
+    mine = [pair[0] for pair in pairs]
+    tokens, seconds = sum(m["tokens"] for m in mine), sum(m["seconds"] for m in mine)
     result = {
         "tokens_per_second": tokens / seconds,
-        "speedup": tokens / seconds / base,
-        "tokens_per_second_quantiles": statistics.quantiles(paces, n=4) if len(paces) > 1 else paces,
-        "identical": sum(row["identical"] for row in rows),
-        "prompts": len(rows),
+        "tokens_per_second_quartiles": statistics.quantiles([m["tokens"] / m["seconds"] for m in mine], n=4)
+        if len(mine) > 1
+        else None,
+        "speedup": speedup(pairs),
+        "speedup_interval": [resampled[24], resampled[974]],
+        "identical": sum(m["identical"] for m in mine),
+        "prompts": len(mine),
     }
-    if "passes" in rows[0]:
-        result["tokens_per_pass"] = tokens / sum(row["passes"] for row in rows)
-        result["overhead"] = statistics.mean(row["overhead"] for row in rows)
+    if "target_passes" in mine[0]:
+        result["tokens_per_pass"] = tokens / sum(m["target_passes"] for m in mine)
+        result["nodes_per_pass"] = 1 + sum(m["proposed"] for m in mine) / sum(m["target_passes"] for m in mine)
+        # The whole call counts, what happens before and after the passes too.
+        result["overhead"] = 1 - sum(m["seconds_target"] for m in mine) / seconds
     return result
+
+
+def as_markdown(report: dict[str, Any]) -> str:
+    machine, settings = report["machine"], report["settings"]
+    lines = [
+        f"{settings['model']} in {settings['dtype']} on {machine['processor']}, {machine['threads']} threads, "
+        f"torch {machine['torch']}, transformers {machine['transformers']}; {len(report['rows'])} prompts, "
+        f"{settings['new']} new tokens at most.",
+        "",
+        "| mode | tokens/s | x greedy (95 %) | tokens/pass | nodes | not the target's pass | identical |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, found in report["summary"].items():
+        low, high = found["speedup_interval"]
+        facts = (
+            f"{found['tokens_per_pass']:.2f} | {found['nodes_per_pass']:.1f} | {found['overhead']:.1%}"
+            if "tokens_per_pass" in found
+            else "| |"
+        )
+        lines.append(
+            f"| {name} | {found['tokens_per_second']:.1f} | {found['speedup']:.2f} ({low:.2f} to {high:.2f}) | {facts} "
+            f"| {found['identical']} of {found['prompts']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] \
+        if info.exists() else []  # fmt: skip
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("prompts", type=Path)
-    parser.add_argument("--model", default=None)
+    parser.add_argument("prompts", type=Path, nargs="?", help="JSONL or one a line; the built-in prompts if not given")
+    parser.add_argument("--model", default="smollm2")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--per-category", type=int, default=None)
-    parser.add_argument("--limit", type=int, default=None, help="take only the first so many of the chosen prompts")
-    parser.add_argument("--new", type=int, default=128)
-    parser.add_argument("--nodes", type=int, default=32)
-    parser.add_argument("--cost-aware", action="store_true")
-    parser.add_argument("--only", action="append", help="only modes whose name contains this (and the baseline)")
-    parser.add_argument("--output", type=Path, default=None)
-    arguments = parser.parse_args()
-    target = load_model(arguments.model, arguments.dtype, arguments.device)
-    prompts = read_prompts(arguments.prompts, arguments.per_category)[: arguments.limit]
-    encoded = [(category, target.encode(text)) for category, text in prompts]
-    rows: dict[str, list[dict[str, Any]]] = {}
-    expected: list[list[int]] = []
-    with Progress() as progress:
-        for name, run, fast in modes(target, arguments.new, arguments.nodes, arguments.cost_aware):
-            if name != BASELINE and arguments.only and not any(part in name for part in arguments.only):
-                continue
-            task = progress.add_task(name, total=len(encoded))
-            rows[name] = []
-            with fast_cpu(target) if fast else nullcontext():
-                run(encoded[0][1])
-                for index, (category, ids) in enumerate(encoded):
-                    start = perf_counter()
-                    tokens, facts = run(ids)
-                    seconds = perf_counter() - start
-                    if name == BASELINE:
-                        expected.append(tokens)
-                    row = {"category": category, "tokens": len(tokens), "seconds": seconds} | facts
-                    row["identical"] = tokens == expected[index]
-                    if not row["identical"]:
-                        found = explain(target, ids[0].tolist(), expected[index], tokens)
-                        row["difference"] = {"verdict": found.verdict, "margin": found.margin, "noise": found.noise}
-                    rows[name].append(row)
-                    progress.advance(task)
+    parser.add_argument("--per-category", type=int, help="prompts of each category")
+    parser.add_argument("--limit", type=int, help="prompts altogether")
+    parser.add_argument("--new", type=int, default=128, help="new tokens of each prompt at most")
+    parser.add_argument("--only", action="append", default=[], help="modes whose name contains this, and the baseline")
+    parser.add_argument("--all-modes", action="store_true", help="the policies of trees, too")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "decoding.json")
+    options = parser.parse_args()
+    target = load_model(options.model, options.dtype, options.device)
+    prompts = choose(load_prompts(options.prompts), options.per_category, options.limit)
+    for mode in make_modes(target, options.only, options.all_modes):
+        mode.run(prompts[0][1].token_ids(target.tokenizer)[:32], 8)
+    modes = make_modes(target, options.only, options.all_modes)
+    settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts")}
+    settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
+    progress = Progress(options.output, settings, modes)
+    learned = progress.drafters()
+    for mode in modes:
+        if mode.name in learned:
+            vars(mode.drafter).update(vars(learned[mode.name]))
+    for number, (category, prompt) in enumerate(track(prompts, description="decoding")):
+        if number < len(progress.rows):
+            continue
+        ids = prompt.token_ids(target.tokenizer)
+        turn = number % len(modes)
+        found = decode(target, ids, options.new, [*modes[turn:], *modes[:turn]])
+        progress.add({"id": prompt.id, "category": category, "prompt_tokens": len(ids), "modes": found})
     report = {
         "machine": {
-            "processor": platform.processor() or platform.machine(),
+            "processor": processor(),
             "cores": os.cpu_count(),
             "threads": torch.get_num_threads(),
+            "device": torch.cuda.get_device_name(options.device) if options.device.startswith("cuda") else "cpu",
             "torch": torch.__version__,
             "transformers": transformers.__version__,
             "python": platform.python_version(),
         },
-        "model": target.name,
-        "settings": {key: str(value) for key, value in vars(arguments).items()},
-        "summary": {name: summary(found, rows[BASELINE]) for name, found in rows.items()},
-        "rows": rows,
+        "settings": settings,
+        "summary": {mode.name: summarise(progress.rows, mode.name) for mode in modes},
+        "by_category": {
+            category: {
+                mode.name: summarise([row for row in progress.rows if row["category"] == category], mode.name)
+                for mode in modes
+            }
+            for category in dict.fromkeys(category for category, _ in prompts)
+        },
+        "rows": progress.rows,
     }
-    if arguments.output:
-        arguments.output.write_text(json.dumps(report, indent=1), encoding="utf-8")
-    print(json.dumps(report["summary"], indent=1))
-    return 0 if all(row["identical"] for found in rows.values() for row in found) else 1
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    options.output.with_suffix(".md").write_text(as_markdown(report), "utf-8")
+    progress.finish()
+    print(as_markdown(report))
+    return 0 if all(facts["identical"] for row in progress.rows for facts in row["modes"].values()) else 1
 
 
 if __name__ == "__main__":

@@ -68,7 +68,8 @@ class GreedyTreeDecoder:
     output, whatever the drafter; a relaxed rule may differ from it. `max_nodes`: nodes of a tree, the root included,
     at most.
     `latency`: cost-aware trees: only as many nodes as pay for themselves by this table of the target's latency, or
-    by the one "measured" on this machine (once, then kept).
+    by the one "measured" on this machine (once, then kept). `fast`: use the forward pass of `few_rows` where there is
+    one for the model; without, transformers' own.
 
     Raises:
         DraftcertError: a target whose cache cannot take drafts back, or that takes no positions.
@@ -87,6 +88,7 @@ class GreedyTreeDecoder:
         rule: Rule | None = None,
         max_nodes: int = 32,
         latency: Latency | Literal["measured"] | None = None,
+        fast: bool = True,
     ):
         self.target = target.model if isinstance(target, LoadedModel) else target
         self.drafter = Union(TokenRecycling(), PromptLookup()) if drafter is None else drafter
@@ -94,7 +96,7 @@ class GreedyTreeDecoder:
         if max_nodes < 1:
             raise DraftcertError(f"max_nodes = {max_nodes}: a tree has at least its root")
         self.max_nodes = max_nodes
-        self._engine = TreeForward(self.target)
+        self._engine = TreeForward(self.target, fast)
         self.latency = cached_latency(self._engine, max_nodes) if latency == "measured" else latency
 
     def generate(
@@ -186,8 +188,8 @@ class GreedyTreeDecoder:
             passed = perf_counter()
             results, observed = [], []
             for tree, rows in zip(trees, logits, strict=True):
-                outcome = walk(rows, tree, self.rule, greedy_tokens(rows))
-                results.append((outcome, row_stats(rows, min(_TOP_KEPT, rows.shape[-1]))))
+                stats_of_rows = row_stats(rows, min(_TOP_KEPT, rows.shape[-1]))
+                results.append((walk(rows, tree, self.rule, greedy_tokens(rows, stats_of_rows)), stats_of_rows))
             verified = perf_counter()
             for index, (sequence, tree, (outcome, rows)) in enumerate(zip(active, trees, results, strict=True)):
                 sequence.drafter.observe(sequence.context, _observation(tree, outcome.path, rows))

@@ -15,7 +15,8 @@ import torch
 
 from ..theory.errors import DraftcertError
 from ..theory.rule import Condition, RankCondition, Rule, fold_conditions
-from .certify import certify
+from .certify import certify, row_stats
+from .reference import RowStats
 from .tree import Tree
 
 
@@ -55,26 +56,26 @@ def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule) -> Verifica
             f"not {list(target_logits.shape)}"
         )
     tree.check_vocabulary(target_logits.shape[1])
-    return walk(target_logits, tree, rule, greedy_tokens(target_logits))
+    stats = row_stats(target_logits, min(2, target_logits.shape[1]))
+    return walk(target_logits, tree, rule, greedy_tokens(target_logits, stats))
 
 
-def greedy_tokens(logits: torch.Tensor) -> list[int]:
-    """The greedy token of each row `[rows, vocab]`, ties by lowest id, after refusing rows that determine none."""
-    top, token = logits.max(dim=-1)
-    if not torch.isfinite(top).all():
-        row = int((~torch.isfinite(top)).nonzero()[0])
-        value = float(top[row])
-        what = "NaN" if value != value else "+inf" if value > 0 else "only -inf"
-        raise DraftcertError(f"row {row} of the target's logits holds {what}: the target's output is broken")
-    if logits.shape[-1] > 1 and bool((suspect := logits[:, -1] == top).any()):
-        flat = suspect & (logits == top[:, None]).all(dim=-1)
+def greedy_tokens(logits: torch.Tensor, stats: RowStats) -> list[int]:
+    """The greedy token of each row `[rows, vocab]` by its statistics (ties by lowest id).
+
+    Raises:
+        DraftcertError: a row of equal values, which determines none.
+    """
+    # Only where the least of the largest logits equals the maximum can all of them be equal.
+    if logits.shape[-1] > 1 and bool((suspect := stats.top_values[:, -1] == stats.max).any()):
+        flat = suspect & (logits == logits[:, :1]).all(dim=-1)
         if bool(flat.any()):
             row = int(flat.nonzero()[0])
             raise DraftcertError(
-                f"row {row} of the target's logits is {float(top[row])} everywhere: it determines no token "
+                f"row {row} of the target's logits is {float(logits[row, 0])} everywhere: it determines no token "
                 "(log-probabilities that were never filled in?)"
             )
-    return token.tolist()
+    return stats.argmax.tolist()
 
 
 def walk(logits: torch.Tensor, tree: Tree, rule: Rule, greedy: Sequence[int]) -> Verification:

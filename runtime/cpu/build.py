@@ -21,7 +21,10 @@ from pathlib import Path
 from filelock import FileLock
 from platformdirs import user_cache_path
 
-SOURCES = [Path(__file__).with_name(name) for name in ("row_stats.cpp", "row_stats.h", "row_kernel.h")]
+SOURCES = {
+    "row_stats": ("row_stats.cpp", "row_stats.h", "row_kernel.h"),
+    "linear": ("linear.cpp", "linear.h", "linear_kernel.h"),
+}
 # No -march=native: machines may share the cache, and the library itself chooses the widest instruction set they have.
 FLAGS = ["-O3", "-std=c++17", "-shared", "-fPIC", "-Wno-psabi"]
 DTYPES = {"float32": 0, "bfloat16": 1, "float16": 2, "float64": 3}
@@ -58,14 +61,15 @@ def compiler() -> str:
     raise RuntimeError("draftcert's CPU kernels need a C++17 compiler: install g++ or clang++, or name one in CXX")
 
 
-def compile_library() -> Path:
+def compile_library(name: str = "row_stats") -> Path:
     """The compiled library's path; compiles it where the cache has none."""
     cxx = compiler()
     version = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=True).stdout
     key = hashlib.sha256("\0".join([version, platform.machine(), *FLAGS]).encode())
-    for source in SOURCES:
+    sources = [Path(__file__).with_name(file) for file in SOURCES[name]]
+    for source in sources:
         key.update(source.read_bytes())
-    path = user_cache_path("draftcert") / f"row_stats-{key.hexdigest()[:16]}.so"
+    path = user_cache_path("draftcert") / f"{name}-{key.hexdigest()[:16]}.so"
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +80,7 @@ def compile_library() -> Path:
                 # Without OpenMP the kernels are complete, on one thread. With it they share the thread pool of torch,
                 # whose libgomp is the same library to the loader.
                 for openmp in (["-fopenmp"], []):
-                    command = [cxx, *FLAGS, *openmp, str(SOURCES[0]), "-o", str(built)]
+                    command = [cxx, *FLAGS, *openmp, str(sources[0]), "-o", str(built)]
                     done = subprocess.run(command, capture_output=True, text=True)
                     if done.returncode == 0:
                         break

@@ -14,12 +14,16 @@ from .base import Drafter, HitRate, Observation, SuccessorDrafter, Successors
 _FIRST_GUESS = {1: 0.15, 2: 0.35, 3: 0.5, 4: 0.65, 5: 0.75}
 
 
+def _first_guess(length: int, recency: int) -> float:
+    return _FIRST_GUESS[min(length, 5)] / (1 + recency)
+
+
 class PromptLookup(SuccessorDrafter):
     """N-grams of one sequence, up to `longest` tokens, with the last `occurrences` different continuations of each."""
 
     def __init__(self, longest: int = 4, occurrences: int = 3):
         self.longest, self.occurrences = longest, occurrences
-        self.hit_rate = HitRate(lambda length, recency: _FIRST_GUESS[min(length, 5)] / (1 + recency))
+        self.hit_rate = HitRate(_first_guess)
         self._followers: dict[tuple[int, ...], list[int]] = {}
         self._indexed = 1
 

@@ -32,6 +32,10 @@ _STATIC_DECAY = 0.45
 """A static tree takes the successor of rank r as if its probability were this to the power r + 1."""
 
 
+def _first_guess(length: int, rank: int, level: int) -> float:
+    return _CENTRES[level] / (1 if rank == 0 else 1.5)
+
+
 class TokenRecycling(SuccessorDrafter):
     """The table, kept from one sequence to the next; `clear()` forgets it.
 
@@ -56,7 +60,7 @@ class TokenRecycling(SuccessorDrafter):
     def clear(self) -> None:
         """Forget all successors and hit rates."""
         self.table: dict[tuple[int, ...], Entry] = {}
-        self.hit_rate = HitRate(lambda length, rank, level: _CENTRES[level] / (1 if rank == 0 else 1.5))
+        self.hit_rate = HitRate(_first_guess)
 
     def successors(self, context: Sequence[int], path: tuple[int, ...]) -> Successors:
         """The last seen successors of the last tokens: those of the longest known context, then the shorter ones'."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...theory.errors import DraftcertError
 from .base import Drafter, Observation, SuccessorDrafter, Successors
 
 
@@ -12,15 +13,24 @@ class Union(SuccessorDrafter):
 
     A token named by several keeps the odds of being wrong by all of them: `1 - prod (1 - p)`, taken as if their
     errors were independent. That decides only the order of the tree, never what is accepted.
+
+    Raises:
+        DraftcertError: a member that proposes whole trees only.
     """
 
-    def __init__(self, *members: SuccessorDrafter):
-        self.members = members
+    def __init__(self, *members: Drafter):
+        self.members: list[SuccessorDrafter] = []
+        for member in members:
+            if not isinstance(member, SuccessorDrafter):
+                raise DraftcertError(
+                    f"{type(member).__name__} cannot join a union: it does not say what follows a path (derive it from "
+                    "SuccessorDrafter)"
+                )
+            self.members.append(member)
 
     def begin(self, prompt: Sequence[int]) -> Drafter:
         """The union of the members' drafters for this sequence."""
-        begun = [member.begin(prompt) for member in self.members]
-        return Union(*(member for member in begun if isinstance(member, SuccessorDrafter)))
+        return Union(*(member.begin(prompt) for member in self.members))
 
     def prepare(self, context: Sequence[int], max_nodes: int, max_depth: int) -> None:
         """Let every member prepare its tree."""

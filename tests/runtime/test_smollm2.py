@@ -7,7 +7,8 @@ import torch
 
 from draftcert.runtime.decoder import GreedyTreeDecoder
 from draftcert.runtime.drafters import PromptLookup, TokenRecycling, Union
-from draftcert.runtime.fast_cpu import TallLinear, fast_cpu
+from draftcert.runtime.forward import TreeForward
+from draftcert.runtime.tree import Tree
 
 pytestmark = pytest.mark.model
 
@@ -32,13 +33,16 @@ def test_token_identical_to_transformers(smollm2: Any) -> None:
     assert tokens > 1.2 * passes
 
 
-def test_fast_cpu_is_the_same_function(smollm2: Any) -> None:
-    ids = smollm2.encode(PROMPTS[0])
+def test_few_rows_is_the_same_function(smollm2: Any) -> None:
+    prompt = smollm2.encode(PROMPTS[0])[0].tolist()
+    tree = Tree(tuple(prompt[-12:]), tuple(range(-1, 11)))
+    found = []
     with torch.inference_mode():
-        usual = smollm2.model(ids).logits
-        with fast_cpu(smollm2):
-            assert isinstance(smollm2.model.lm_head, TallLinear)
-            fast = smollm2.model(ids).logits
-        assert type(smollm2.model.lm_head) is torch.nn.Linear
-    assert ids.shape[1] <= 64  # few enough rows for the other product
-    assert (usual - fast).abs().max() < 1e-3
+        for fast in (True, False):
+            forward = TreeForward(smollm2.model, fast)
+            assert (forward.few_rows is not None) == fast
+            cache = forward.new_cache([len(prompt)], 12)
+            forward.prefill([prompt[:-12]], cache)
+            cache.lengths[0] = len(prompt) - 12
+            found.append(forward([tree], cache)[0])
+    assert (found[0] - found[1]).abs().max() < 1e-3
