@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,11 +57,11 @@ class Measured(NamedTuple):
 class Worker:
     """The models of an audit, loaded once in each process, measuring prompt after prompt."""
 
-    def __init__(self, configuration: Configuration, threads: int | None = None) -> None:
+    def __init__(self, configuration: Configuration, threads: int | None = None, device: str | None = None) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
         self.configuration = configuration
-        self.target = load_model(configuration.target, configuration.dtype, configuration.device)
+        self.target = load_model(configuration.target, configuration.dtype, device or configuration.device)
         self.draft = None if configuration.draft is None else load_draft(configuration.draft, self.target)
 
     @torch.inference_mode()
@@ -209,24 +210,37 @@ def _measured(
         threads = max(1, (os.cpu_count() or 1) // processes)
         # "spawn": a forked copy of torch's thread pool would hang.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(processes, context, _start, (configuration, threads)) as pool:
+        numbers = context.SimpleQueue()
+        for number in range(processes):
+            numbers.put(number)
+        with ProcessPoolExecutor(processes, context, _start, (configuration, threads, numbers)) as pool:
             for future in as_completed([pool.submit(_measure, *item) for item in prompts.items()]):
                 yield future.result()
 
 
-_worker: Worker | None = None
-"""The worker of this process, in a pool."""
+_worker: Callable[[], Worker] | None = None
+"""The worker of this process, in a pool; made with the first prompt, whose result can carry an error of loading."""
 
 
-def _start(configuration: Configuration, threads: int) -> None:
+def _start(configuration: Configuration, threads: int, numbers: Any) -> None:
     global _worker
-    _worker = Worker(configuration, threads)
+    device = place(configuration.device, numbers.get(), torch.cuda.device_count())
+    _worker = cache(lambda: Worker(configuration, threads, device))
 
 
 def _measure(index: int, prompt: Prompt) -> Measured:
     if _worker is None:
         raise RuntimeError("the pool's initializer did not run")
-    return _worker.measure(index, prompt)
+    return _worker().measure(index, prompt)
+
+
+def place(device: str, number: int, gpus: int) -> str:
+    """The device of process `number` on a machine with so many GPUs: "cuda" takes them in turn, others are kept.
+
+    >>> place("cuda", 5, 4), place("cuda:2", 5, 4)
+    ('cuda:1', 'cuda:2')
+    """
+    return f"cuda:{number % gpus}" if device == "cuda" and gpus else device
 
 
 def _ray_measured(configuration: Configuration, prompts: dict[int, Prompt], address: str) -> Iterator[Measured]:
@@ -236,16 +250,35 @@ def _ray_measured(configuration: Configuration, prompts: dict[int, Prompt], addr
     except ImportError as error:
         raise DraftcertError("--ray needs Ray: pip install 'draftcert[ray]'") from error
     ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
-    gpus = 1 if configuration.device.startswith("cuda") else 0
-    resources = ray.cluster_resources()
-    size = int(min(resources.get("GPU" if gpus else "CPU", 1), len(prompts)))
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    size, gpus = actors(configuration.device, nodes)
+    if not size:
+        raise DraftcertError(f"the Ray cluster at {address} has nothing to run device '{configuration.device}' on")
     actor = ray.remote(num_cpus=1, num_gpus=gpus)(Worker)
-    pool: Any = ActorPool([actor.remote(configuration, None if gpus else 1) for _ in range(size)])
+    pool: Any = ActorPool([actor.remote(configuration, None if gpus else 1) for _ in range(min(size, len(prompts)))])
 
     def submit(worker: Any, item: tuple[int, Prompt]) -> Any:
         return worker.measure.remote(*item)
 
     yield from pool.map_unordered(submit, list(prompts.items()))
+
+
+def actors(device: str, nodes: Sequence[Mapping[str, float]]) -> tuple[int, int]:
+    """How many actors a Ray cluster of such nodes holds, and the GPUs of each: one, or a node's where "auto" spreads.
+
+    >>> actors("cuda", [{"CPU": 16, "GPU": 8}, {"CPU": 16}]), actors("auto", [{"CPU": 16, "GPU": 8}, {"CPU": 16}])
+    ((8, 1), (1, 8))
+
+    Raises:
+        DraftcertError: a numbered GPU, since Ray numbers the GPUs of each actor from 0.
+    """
+    if device.startswith("cuda:"):
+        raise DraftcertError(f"device '{device}' over Ray: each actor is given its own GPU, so give cuda")
+    present = [int(node.get("GPU", 0)) for node in nodes]
+    gpus = {"cuda": 1, "auto": min(filter(None, present), default=0)}.get(device, 0)
+    if gpus:
+        return sum(have // gpus for have in present), gpus
+    return (0 if device == "cuda" else int(sum(node.get("CPU", 0) for node in nodes))), 0
 
 
 def _join(folder: Path, count: int) -> Path:

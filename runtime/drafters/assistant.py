@@ -116,4 +116,7 @@ def skip_layers(model: Any, kept: Sequence[int]) -> Any:
 def _shallow(module: Any) -> Any:
     twin = copy.copy(module)
     twin._modules = dict(module._modules)
+    # Where a model is spread over devices, accelerate's hook replaces `forward` by one bound to the original.
+    if twin.__dict__.pop("_hf_hook", None) is not None:
+        del twin.__dict__["forward"], twin.__dict__["_old_forward"]
     return twin

@@ -9,7 +9,7 @@ import torch
 
 from draftcert.audit.drafts import load_draft, read_layers
 from draftcert.audit.measure import Grid
-from draftcert.audit.run import Configuration, Worker, run_audit
+from draftcert.audit.run import Configuration, Worker, actors, place, run_audit
 from draftcert.runtime.models import load_model
 from draftcert.theory import DraftcertError
 
@@ -85,6 +85,41 @@ def test_another_vocabulary_is_refused(tiny_model, tmp_path):
 
 def test_processes_give_the_same_table(configuration, expected, prompts, tmp_path):
     run_audit(tmp_path, configuration, prompts, processes=2)
+    assert table(tmp_path).equals(expected)
+
+
+def test_a_process_s_error_is_the_run_s(prompts, tmp_path):
+    with pytest.raises(DraftcertError, match="no model folder"):
+        run_audit(tmp_path, Configuration("./absent"), prompts, processes=2)
+
+
+def test_gpus_are_shared_by_processes_and_by_the_actors_of_a_cluster():
+    assert [place("cuda", number, 2) for number in range(4)] == ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]
+    assert place("cuda:1", 3, 2) == "cuda:1"
+    assert place("auto", 1, 2) == "auto"
+    nodes = [{"CPU": 16.0, "GPU": 8.0}, {"CPU": 4.0}, {"CPU": 16.0, "GPU": 4.0}]
+    assert actors("cuda", nodes) == (12, 1)
+    assert actors("auto", nodes) == (3, 4)
+    assert actors("cpu", nodes) == (36, 0)
+    assert actors("auto", [{"CPU": 4.0}]) == (4, 0)
+    assert actors("cuda", [{"CPU": 4.0}])[0] == 0
+    with pytest.raises(DraftcertError, match="give cuda"):
+        actors("cuda:1", nodes)
+
+
+def test_a_target_placed_by_accelerate_gives_the_same_table(tiny_model, expected, prompts, tmp_path, monkeypatch):
+    """A model over several GPUs has a hook at each part that moves its inputs; here all of them lead to the CPU."""
+    from accelerate import dispatch_model
+
+    def spread(name, dtype, device):
+        assert device == "auto"
+        loaded = load_model(name, dtype, device)
+        parts = [f"model.{part}" for part in ("embed_tokens", "norm", "rotary_emb", *(f"layers.{n}" for n in range(4)))]
+        dispatch_model(loaded.model, dict.fromkeys([*parts, "lm_head"], "cpu"), force_hooks=True)
+        return loaded
+
+    monkeypatch.setattr("draftcert.audit.run.load_model", spread)
+    run_audit(tmp_path, Configuration(str(tiny_model), "self:skip=2", 12, device="auto", grid=GRID), prompts)
     assert table(tmp_path).equals(expected)
 
 
