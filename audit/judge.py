@@ -28,6 +28,7 @@ class Judged:
 
     certificates: np.ndarray
     accepted: np.ndarray
+    certified: np.ndarray | None
     hits: np.ndarray | None
 
 
@@ -46,15 +47,17 @@ class Judge:
             Entropy(sympy.Rational(MEDUSA_FLOOR)): torch.tensor(audit.column("floored_entropy")),
         }
         self._known = {name: Enclosure.widened(value, value) for name, value in statistics.items()}
+        self._kl = audit.column("kl") if audit.has_draft else None
         self._ranks = torch.tensor(audit.column("draft_target_ranks")) if audit.has_draft else None
 
     def __call__(self, rule: Rule, width: int) -> Judged:
-        """Certificates, accepted tokens and hits of a rule with `width` candidates, or lower bounds of them."""
+        """What a rule with `width` candidates gives at each position, or lower bounds of it."""
         kept = self._log.shape[1]
         accepted = accepted_set(rule, self._gaps, self._known, kept, sound=True).count
         # At least `width` of the kept tokens must be left as competitors.
         seen = accepted.clamp(max=kept - width)
         value = project(self._log[:, 0].exp(), self._gaps, seen.clamp(min=1), width).value
-        certificates = torch.where(accepted == 0, 0.0, value.clamp(min=0))
+        certificates = torch.where(accepted == 0, 0.0, value.clamp(min=0)).numpy()
+        certified = None if self._kl is None else self._kl < certificates
         hits = None if self._ranks is None else is_hit(self._ranks, accepted, width).numpy()
-        return Judged(certificates.numpy(), accepted.numpy(), hits)
+        return Judged(certificates, accepted.numpy(), certified, hits)

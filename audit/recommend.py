@@ -195,7 +195,6 @@ def evaluate(audit: Audit, judge: Judge, rule: Rule, width: int, wanted: Wanted)
     """What a rule and width reach on an audit; from lower bounds where the kept tokens do not show everything."""
     judged = judge(rule, width)
     guarantee = MeanKLGuarantee(judged.certificates)
-    kl = audit.column("kl") if audit.has_draft else None
     mean_kl = audit.mean_kl if wanted.mean_kl is None and audit.has_draft else wanted.mean_kl
     return Setting(
         rule,
@@ -203,7 +202,7 @@ def evaluate(audit: Audit, judge: Judge, rule: Rule, width: int, wanted: Wanted)
         risk=float((judged.accepted > 1).mean()),
         guaranteed=0.0 if mean_kl is None else float(guarantee.acceptance(mean_kl)),
         needed_kl=guarantee.mean_kl(str(wanted.acceptance)),
-        certified=None if kl is None else float((kl < judged.certificates).mean()),
+        certified=None if judged.certified is None else float(judged.certified.mean()),
         measured=None if judged.hits is None else float(judged.hits.mean()),
     )
 

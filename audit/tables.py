@@ -301,33 +301,34 @@ def guarantee_curve(audit: Audit, kind: str) -> Table:
 
 def sweep(audit: Audit) -> Table:
     """Every audited rule and width: what it guarantees, reaches and costs."""
-    columns = ["rule", "width", "nodes per accepted", "KL for 50 %", "KL for 80 %", "KL for 95 %", "relaxed at"]
-    if audit.has_draft:
-        columns += ["guaranteed", "certified", "measured"]
     rows = []
     for rule, _, width, cell in audit.configuration.grid.cells():
         guarantee = MeanKLGuarantee(audit.column(f"C|{cell}"))
-        row: list[Any] = [rule, width, None, *(guarantee.mean_kl(share) for share in ("0.5", "0.8", "0.95"))]
-        row.append(float((audit.column(f"accepted_size|{rule}") > 1).mean()))
+        reached: list[Any] = []
         if audit.has_draft:
-            measured = float(audit.column(f"hit|{cell}").mean())
-            row[2] = nodes_per_accepted(width, measured)
-            row += [
-                float(guarantee.acceptance(audit.mean_kl)),
-                float(audit.column(f"certified|{cell}").mean()),
-                measured,
-            ]
-        rows.append(row)
+            certified, measured = (float(audit.column(f"{name}|{cell}").mean()) for name in ("certified", "hit"))
+            guaranteed = float(guarantee.acceptance(audit.mean_kl))
+            reached = [guaranteed, certified, measured, nodes_per_accepted(width, measured)]
+        relaxed = float((audit.column(f"accepted_size|{rule}") > 1).mean())
+        rows.append([rule, width, *reached, relaxed, *(guarantee.mean_kl(share) for share in ("0.5", "0.8", "0.95"))])
     return Table(
         "sweep",
         "Rules and widths",
-        "'KL for 80 %' is the mean KL below which 80 of 100 positions are guaranteed. 'relaxed at' is the share of "
-        "positions where more than the target's greedy token is accepted. The last columns are this drafter's "
-        "acceptance: guaranteed by its mean KL, certified position by position, and as counted. Nodes per accepted "
-        "token is the width over the counted acceptance: what the target must evaluate at each level of a tree.",
-        tuple(columns),
+        f"{_REACHED if audit.has_draft else ''}'risk' is the share of positions where more than the target's greedy "
+        "token is accepted. 'KL for 80 %' is the mean KL below which 80 of 100 positions are guaranteed.",
+        (
+            *("rule", "width", *(("guaranteed", "certified", "measured", "nodes") if audit.has_draft else ()), "risk"),
+            *("KL for 50 %", "KL for 80 %", "KL for 95 %"),
+        ),
         rows,
     )
+
+
+_REACHED = (
+    "This drafter's acceptance is guaranteed by its mean KL, certified position by position, and measured: counted. "
+    "'nodes' are those the target evaluates at a level of a tree per token accepted there: the width over the measured "
+    "acceptance. "
+)
 
 
 def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
@@ -337,37 +338,35 @@ def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
             "be; `draftcert recommend --mean-kl` takes yours.",
             [],
         )
-    rows = [
+    found = recommend(audit, wanted)
+    reached = [
         [
-            found.system,
-            str(found.setting.rule),
-            found.setting.width,
-            "yes" if found.reached else "no",
-            found.setting.guaranteed,
-            found.setting.certified,
-            found.setting.measured,
-            found.setting.risk,
-            found.setting.nodes,
-            found.setting.needed_kl,
-            found.settings,
-            found.differs,
+            *(each.system, "yes" if each.reached else "no", str(each.setting.rule), each.setting.width),
+            *(each.setting.guaranteed, each.setting.certified, each.setting.measured, each.setting.nodes),
+            *(each.setting.risk, each.setting.needed_kl),
         ]
-        for found in recommend(audit, wanted)
+        for each in found
     ]
-    table = Table(
+    numbers = Table(
         "recommendation",
         f"Settings for at least {wanted.acceptance:.0%} {wanted.by} acceptance",
-        "Per system the setting that reaches it at least risk, or its best where none does. Risk is the share of "
-        "positions where more than the target's greedy token may pass; nodes are those per accepted token, as in "
-        "'Rules and widths'. 'needed KL' is the mean KL below which the setting guarantees this "
-        "acceptance: what to train the drafter to. The last column is how the deployed code departs from the rule.",
+        "Per system the setting that reaches it at least risk, or its best where none does. 'KL needed' is the mean KL "
+        "below which this setting guarantees the acceptance: what to train the drafter to.",
         (
-            *("system", "rule", "width", "reached", "guaranteed", "certified", "measured", "risk", "nodes"),
-            *("needed KL", "settings", "in the deployed code"),
+            *("system", "reached", "rule", "width", "guaranteed", "certified", "measured", "nodes", "risk"),
+            "KL needed",
         ),
-        rows,
+        reached,
     )
-    return " ".join(promise(wanted)), [table]
+    configuration = Table(
+        "configuration",
+        "The same settings as configuration",
+        "What to give each system for the setting above, and how its code departs from the rule. DRAFTER stands for "
+        "the drafter's path or id.",
+        ("system", "settings", "in the deployed code"),
+        [[each.system, each.settings, each.differs] for each in found],
+    )
+    return " ".join(promise(wanted)), [numbers, configuration]
 
 
 def tightest(audit: Audit) -> Table:
