@@ -104,9 +104,12 @@ KL = Formula(
 
 KL_OF_LOGS = Formula(
     name="kl_of_logs",
-    statement="KL(target || draft) = sum p d with d = ln(p/q): from log-probabilities, where q may be below any float.",
+    statement=(
+        "KL(target || draft) = sum p d with d = ln(p/q), every p > 0: from log-probabilities, where q may be below any "
+        "float. The draft's mass where the target has none is missed."
+    ),
     arguments=(
-        Argument(p, UNIT, "target probability", axis="vocab"),
+        Argument(p, Interval.Lopen(0, 1), "target probability, positive", axis="vocab"),
         Argument(d, S.Reals, "ln(p/q)", axis="vocab"),
     ),
     expression=p * d,

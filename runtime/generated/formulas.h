@@ -57,8 +57,9 @@ inline double kl(double p, double q) {
     return q*bennett((p - q)/q);
 }
 
-// KL(target || draft) = sum p d with d = ln(p/q): from log-probabilities, where q may be below any float.
-// Formula c21824c1d38fe8d1966b63941b16bd808f9070e6b97219a757771c4adb214b39.
+// KL(target || draft) = sum p d with d = ln(p/q), every p > 0: from log-probabilities, where q may be below any
+// float. The draft's mass where the target has none is missed.
+// Formula 794d98d3b45d075a22a2ebbeb91b7515a142ead845ec2f59f1c05de6c2dc3956.
 inline double kl_of_logs(double p, double d) {
     return p*(d + std::expm1(-d));
 }

@@ -64,8 +64,10 @@ def kl(p: Tensor, q: Tensor) -> Tensor:
 
 
 def kl_of_logs(p: Tensor, d: Tensor) -> Tensor:
-    """KL(target || draft) = sum p d with d = ln(p/q): from log-probabilities, where q may be below any float.
+    """KL(target || draft) = sum p d with d = ln(p/q), every p > 0: from log-probabilities, where q may be below any
 
-    Formula c21824c1d38fe8d1966b63941b16bd808f9070e6b97219a757771c4adb214b39."""
+    float. The draft's mass where the target has none is missed.
+
+    Formula 794d98d3b45d075a22a2ebbeb91b7515a142ead845ec2f59f1c05de6c2dc3956."""
     return p*(d + torch.expm1(-d))
 

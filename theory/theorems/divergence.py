@@ -8,8 +8,11 @@ from ..theorem import Equal, Establishes, Range, Role, Rows, SumEqual, SumFact, 
 from .symbols import d, p, q
 
 
-def _row(own: Range, draft: sympy.Expr) -> Rows:
-    token = TokenClass("vocabulary", Role.REJECTED, None, p, (Range(p, S.Zero, S.One), own))
+_ANY, _POSITIVE = Range(p, S.Zero, S.One), Range(p, S.Zero, S.One, open_below=True)
+
+
+def _row(target: Range, own: Range, draft: sympy.Expr) -> Rows:
+    token = TokenClass("vocabulary", Role.REJECTED, None, p, (target, own))
     return Rows((), (token,), (SumFact({"vocabulary": draft}, S.One),))
 
 
@@ -18,18 +21,19 @@ T0 = Theorem(
     title="Divergence without cancellation",
     statement=(
         "KL(p||q) = sum p ln(p/q) = sum q h((p-q)/q) with Bennett's h >= 0: no term is negative. From d = ln(p/q) "
-        "alone it is sum p (d + e^-d - 1)."
+        "alone it is sum p (d + e^-d - 1) if every p is positive: where p = 0 < q, d does not tell q, and the sum falls "
+        "short of KL by the mass of the draft there."
     ),
-    hypotheses=("p and q have mass one",),
+    hypotheses=("p and q have mass one", "in terms of d: p > 0 for every token"),
     derivation=(),
     conclusions=(
         Equal(
             KL.expression,
             p * log(p) - p * log(q),
-            (Range(p, S.Zero, S.One), Range(q, S.Zero, S.One, open_below=True)),
+            (_ANY, Range(q, S.Zero, S.One, open_below=True)),
         ),
         SumEqual(
-            _row(Range(q, S.Zero, S.One), q),
+            _row(_ANY, Range(q, S.Zero, S.One), q),
             {"vocabulary": KL.expression - KL.stable},
             S.Zero,
             SumProof(mass=S.One, facts=(-S.One,)),
@@ -37,10 +41,10 @@ T0 = Theorem(
         Equal(
             KL.expression.subs(q, p * exp(-d)),
             KL_OF_LOGS.expression,
-            (Range(p, S.Zero, S.One, open_below=True), Range(d, -oo, oo)),
+            (_POSITIVE, Range(d, -oo, oo)),
         ),
         SumEqual(
-            _row(Range(d, -oo, oo), p * exp(-d)),
+            _row(_POSITIVE, Range(d, -oo, oo), p * exp(-d)),
             {"vocabulary": KL_OF_LOGS.expression - KL_OF_LOGS.stable},
             S.Zero,
             SumProof(mass=S.One, facts=(-S.One,)),
