@@ -1,6 +1,7 @@
-"""Which kernel computes the statistics of a row: C++ on the CPU, Triton on CUDA, and the reference everywhere else.
+"""Which kernel computes rows of logits: C++ on the CPU, Triton on CUDA, and the reference everywhere else.
 
-All give the same `RowStats`, with bounds of their own errors; nothing downstream asks who computed them.
+All give the same `RowStats`, with bounds of their own errors; nothing downstream asks who computed them. The C++ kernel
+goes on to the certificate in the same call; elsewhere `runtime.operators` computes it from the statistics by tensors.
 """
 
 from __future__ import annotations
@@ -8,36 +9,59 @@ from __future__ import annotations
 import ctypes
 import functools
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from ..theory import Rule
 from . import reference
-from .reference import UNIT, RowStats
+from .cpu import build
+from .program import program
+from .reference import RowStats
 
 MOST_KEPT = 512
 """The C++ kernel inserts into a sorted list: beyond this many kept logits torch's selection is faster."""
+TEMPERATURES = 1e-150, 1e150
+"""What the C++ kernel takes: beyond, powers of the temperature leave the range of float64."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics of target rows, and with drafter rows KL(target || draft) within `kl_error`."""
+    """The statistics of target rows, and with drafter rows KL(target || draft) within `kl_error`.
+
+    `checked`: all rows are known to be rows of logits. Those that are not have a `max` that is not finite.
+    """
 
     stats: RowStats
     kl: Tensor | None = None
     kl_error: Tensor | None = None
+    checked: bool = False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """`Certificate` of a matrix of rows. `checked`: all rows are known to be rows of logits, the drafter's too."""
+
+    value: Tensor
+    level: Tensor
+    threshold: Tensor
+    accepted: Tensor
+    exact: Tensor
+    passes: Tensor
+    kl: Tensor | None
+    certified: Tensor | None
+    checked: bool
 
 
 def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | None = None) -> Statistics:
-    """Statistics of matrices of logits. Rows that are no rows of logits have a `max` that is not finite.
+    """Statistics of matrices of logits.
 
     With a temperature, `max`, `logsumexp` and `top_values` are those of the divided logits; the order is always that of
     the logits as they are stored.
     """
-    suits_cpu = rows.device.type == "cpu" and k <= MOST_KEPT and rows.shape[-1] < 2**32 and rows.shape[0] > 0
-    if suits_cpu and (kernels := cpu_kernels()):
-        return _on_cpu(kernels, rows, k, temperature, draft)
+    if draft is None and (kernels := _cpu_kernels_for(rows, k, temperature)):
+        return _row_stats(kernels, rows, k, temperature)
     if rows.device.type == "cuda":
         from .cuda.row_stats import statistics as on_cuda
 
@@ -48,11 +72,31 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
     return Statistics(stats, *reference.divergence(rows, draft, temperature))
 
 
+def certificates(
+    rows: Tensor, draft: Tensor | None, rule: Rule, candidates: int, temperature: float, sound: bool, k: int
+) -> Columns | None:
+    """Certificates of matrices of logits in one call of the C++ kernel.
+
+    `None` where that kernel does not serve these rows. Of rows that are no rows of logits the numbers are NaN.
+    """
+    kernels = _cpu_kernels_for(rows, k, temperature)
+    if kernels is None:
+        return None
+    count = rows.shape[0]
+    arrays = {name: torch.empty(count, dtype=torch.float64) for name in ("value", "level", "threshold")}
+    arrays["accepted"] = torch.empty(count, dtype=torch.int64)
+    arrays["exact"] = torch.empty(count, dtype=torch.bool)
+    arrays["passes"] = torch.empty(count, dtype=torch.uint8)
+    if draft is not None:
+        arrays["kl"] = torch.empty(count, dtype=torch.float64)
+        arrays["certified"] = torch.empty(count, dtype=torch.bool)
+    checked = _evaluate(kernels, rows, k, temperature, arrays, draft, (rule, candidates, sound))
+    return Columns(kl=arrays.pop("kl", None), certified=arrays.pop("certified", None), checked=checked, **arrays)
+
+
 @functools.cache
 def cpu_kernels() -> ctypes.CDLL | None:
     """The compiled kernels, or `None` after one warning where there is no compiler."""
-    from .cpu import build
-
     try:
         return build.library()
     except (RuntimeError, OSError) as error:
@@ -60,71 +104,61 @@ def cpu_kernels() -> ctypes.CDLL | None:
         return None
 
 
-def _on_cpu(kernels: ctypes.CDLL, rows: Tensor, k: int, temperature: float, draft: Tensor | None) -> Statistics:
-    if temperature == 1:
-        return _call(kernels, rows, k, draft)
-    if rows.dtype == torch.float64:
-        # Division can merge neighbouring float64 logits and with them the order; the reference orders before.
-        return Statistics(
-            reference.statistics(rows, k, temperature),
-            *(() if draft is None else reference.divergence(rows, draft, temperature)),
-        )
+def _cpu_kernels_for(rows: Tensor, k: int, temperature: float) -> ctypes.CDLL | None:
+    least, most = TEMPERATURES
+    suits = rows.device.type == "cpu" and k <= MOST_KEPT and rows.shape[1] < 2**32 and least <= temperature <= most
+    return cpu_kernels() if suits else None
 
-    def divided(logits: Tensor) -> Tensor:
-        return (logits.double() - logits.amax(-1, keepdim=True).double()) / temperature
 
-    result = _call(kernels, divided(rows), k, None if draft is None else divided(draft))
-    stats = result.stats
-    values = rows.gather(-1, stats.top_ids.clamp(min=0)).double()
-    maximum = torch.where(stats.top_ids[..., 0] < 0, torch.nan, values[..., 0])
-    # A gap is off by 2 u of itself, and sum e^-gap gap <= (1 + ln V) sum e^-gap.
-    rounding = 64 * UNIT * (1 + stats.entropy.abs())
-    logsumexp = maximum / temperature + stats.logsumexp
-    stats = replace(
-        stats,
-        max=maximum / temperature,
-        logsumexp=logsumexp,
-        top_values=values / temperature,
-        logsumexp_error=stats.logsumexp_error + rounding + 4 * UNIT * logsumexp.abs(),
-        entropy_error=stats.entropy_error + rounding * (1 + stats.entropy.abs()),
+def _row_stats(kernels: ctypes.CDLL, rows: Tensor, k: int, temperature: float) -> Statistics:
+    count = rows.shape[0]
+    names = ("logsumexp", "entropy", "logsumexp_error", "entropy_error")
+    sums = {name: torch.empty(count, dtype=torch.float64) for name in names}
+    tops = {
+        "top_values": torch.empty(count, k, dtype=torch.float64),
+        "top_ids": torch.empty(count, k, dtype=torch.int64),
+    }
+    checked = _evaluate(kernels, rows, k, temperature, sums | tops)
+    if temperature != 1:
+        tops["top_values"] /= temperature
+    stats = RowStats(max=tops["top_values"][:, 0].clone(), argmax=tops["top_ids"][:, 0].clone(), **tops, **sums)
+    return Statistics(stats, checked=checked)
+
+
+def _evaluate(
+    kernels: ctypes.CDLL,
+    rows: Tensor,
+    k: int,
+    temperature: float,
+    arrays: dict[str, Tensor],
+    draft: Tensor | None = None,
+    judge: tuple[Rule, int, bool] | None = None,
+) -> bool:
+    """One call of the C interface, which fills the arrays; returns whether all rows are rows of logits."""
+    status = torch.empty(rows.shape[0], dtype=torch.int32)
+    out = build.Out(status=status.data_ptr(), **{name: array.data_ptr() for name, array in arrays.items()})
+    refused = kernels.draftcert_evaluate(
+        _matrix(rows),
+        None if draft is None else _matrix(draft),
+        None if judge is None else ctypes.byref(_compiled(*judge)),
+        *rows.shape,
+        k,
+        temperature,
+        torch.get_num_threads(),
+        ctypes.byref(out),
     )
-    if result.kl is None or result.kl_error is None:
-        return Statistics(stats)
-    return Statistics(stats, result.kl, result.kl_error + 4 * UNIT * (1 + result.kl) * (1 + stats.entropy + result.kl))
+    if refused < 0:
+        raise RuntimeError(f"the C++ kernel refused its arguments: {tuple(rows.shape)}, k = {k}, T = {temperature}")
+    return refused == 0
 
 
-def _call(kernels: ctypes.CDLL, rows: Tensor, k: int, draft: Tensor | None) -> Statistics:
-    """One call of the C interface: every array it fills is a column of one tensor."""
-    from .cpu.build import RowStatsOut
-
-    count, size = rows.shape
-    names = ["logsumexp", "logsumexp_error", "entropy", "entropy_error"] + ([] if draft is None else ["kl", "kl_error"])
-    columns = dict(zip(names, torch.empty(len(names), count, dtype=torch.float64), strict=True))
-    top_values = torch.empty(count, k, dtype=torch.float64)
-    top_ids = torch.empty(count, k, dtype=torch.int64)
-    status = torch.empty(count, dtype=torch.int32)
-    out = RowStatsOut(
-        **{name: column.data_ptr() for name, column in columns.items()},
-        top_values=top_values.data_ptr(),
-        top_ids=top_ids.data_ptr(),
-        status=status.data_ptr(),
-    )
-    other = None if draft is None else ctypes.byref(_matrix(draft))
-    matrix = _matrix(rows)
-    code = kernels.draftcert_row_stats(
-        ctypes.byref(matrix), other, count, size, k, torch.get_num_threads(), ctypes.byref(out)
-    )
-    if code:
-        raise RuntimeError(f"the C++ kernel refused {count} rows of {size} logits with k = {k}")
-    kl, kl_error = columns.pop("kl", None), columns.pop("kl_error", None)
-    # The status covers what the maximum alone does not show: a NaN anywhere.
-    maximum = torch.where(status == 1, torch.nan, top_values[:, 0])
-    stats = RowStats(max=maximum, argmax=top_ids[:, 0], top_values=top_values, top_ids=top_ids, **columns)
-    return Statistics(stats, kl, kl_error)
+@functools.lru_cache(maxsize=256)
+def _compiled(rule: Rule, candidates: int, sound: bool) -> ctypes.Structure:
+    """The rule as the C interface takes it."""
+    steps = [build.Instruction(step.op, step.strict, step.low, step.high) for step in program(rule)]
+    return build.Rule((build.Instruction * len(steps))(*steps), len(steps), candidates, sound)
 
 
-def _matrix(rows: Tensor) -> ctypes.Structure:
-    from .cpu.build import DTYPES, Logits
-
+def _matrix(rows: Tensor) -> object:
     name = str(rows.dtype).removeprefix("torch.")
-    return Logits(rows.data_ptr(), rows.stride(0), rows.stride(1), DTYPES[name])
+    return ctypes.byref(build.Logits(rows.data_ptr(), rows.stride(0), rows.stride(1), build.DTYPES[name]))

@@ -5,7 +5,7 @@ The bodies choose the kernel for the device (runtime.kernels) and raise the erro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,37 +14,52 @@ from torch import Tensor
 
 from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.statistics import LOGIT_RATIO, Entropy
-from .kernels import statistics
+from .kernels import Columns, certificates, statistics
+from .program import LOG_TOP, floored_entropies, largest_rank
 from .reference import UNIT, RowStats, project, refuse_rows
-from .threshold import LOG_TOP, AcceptedSet, Enclosure, accepted_set, floored_entropies, largest_rank
+from .threshold import AcceptedSet, Enclosure, accepted_set
 
 WIDEN = 16
 """How many times more logits each further traversal keeps, until the whole row is sorted."""
 WHOLE_ROW = 4096
+NAMES = [field.name for field in fields(RowStats)]
 
 
-@torch.library.custom_op(
-    "draftcert::row_stats",
-    mutates_args=(),
-    schema="(Tensor logits, int k) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+LIBRARY = torch.library.Library("draftcert", "DEF")
+LIBRARY.define("row_stats(Tensor logits, int k) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)")
+LIBRARY.define(
+    "certify(Tensor target, Tensor? draft, str rule, int candidates, float temperature, bool sound, int k) -> "
+    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
 )
-def row_stats(logits: Tensor, k: int) -> tuple[Tensor, ...]:
+row_stats = torch.ops.draftcert.row_stats.default
+certify = torch.ops.draftcert.certify.default
+
+
+@torch.library.impl(LIBRARY, "row_stats", "CompositeExplicitAutograd")
+def _row_stats(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     """The fields of `RowStats` in their order."""
     rows, shape = logits.reshape(-1, logits.shape[-1]), logits.shape[:-1]
-    stats = statistics(rows, k).stats
-    refuse_rows(rows, stats.max, shape, "logits")
-    return tuple(
-        getattr(stats, f.name).reshape(shape + getattr(stats, f.name).shape[1:]).clone() for f in fields(stats)
-    )
+    found = statistics(rows, k)
+    if not found.checked:
+        refuse_rows(rows, found.stats.max, shape, "logits")
+    columns = (getattr(found.stats, name) for name in NAMES)
+    return tuple(column.view(shape + column.shape[1:]) for column in columns)
 
 
-@row_stats.register_fake
+@torch.library.register_fake(row_stats, lib=LIBRARY)
 def _(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     shape = logits.shape[:-1]
     number = logits.new_empty(shape, dtype=torch.float64)
     tops = logits.new_empty((*shape, k), dtype=torch.float64)
     kinds = {"argmax": number.long(), "top_values": tops, "top_ids": tops.long()}
-    return tuple(torch.empty_like(kinds.get(field.name, number)) for field in fields(RowStats))
+    return tuple(torch.empty_like(kinds.get(name, number)) for name in NAMES)
+
+
+def _no_gradient(ctx: Any, *upstream: Tensor | None) -> tuple[None, None]:
+    raise DraftcertError("row_stats has no gradient: differentiate `value` and `kl` of certify")
+
+
+torch.library.register_autograd(row_stats, _no_gradient, lib=LIBRARY)
 
 
 @lru_cache(maxsize=256)
@@ -52,40 +67,30 @@ def _rule(text: str) -> Rule:
     return parse_rule(text)
 
 
-@dataclass
-class _Columns:
-    """`Certificate` of a matrix of rows."""
-
-    value: Tensor
-    level: Tensor
-    threshold: Tensor
-    accepted: Tensor
-    exact: Tensor
-    passes: Tensor
-
-
-@torch.library.custom_op(
-    "draftcert::certify",
-    mutates_args=(),
-    schema="(Tensor target, Tensor? draft, str rule, int candidates, float temperature, bool sound, int k) -> "
-    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-)
-def certify(
+@torch.library.impl(LIBRARY, "certify", "CompositeExplicitAutograd")
+def _certify(
     target: Tensor, draft: Tensor | None, rule: str, candidates: int, temperature: float, sound: bool, k: int
 ) -> tuple[Tensor, ...]:
     """The fields of `Certificate` in their order; the last two have no elements without `draft`."""
     shape, size = target.shape[:-1], target.shape[-1]
-    rows = target.reshape(-1, size)
-    draft_rows = None if draft is None else draft.reshape(-1, size)
-    columns, kl = _certify_rows(rows, draft_rows, shape, _rule(rule), candidates, temperature, sound, k)
-    result = [column.reshape(shape) for column in vars(columns).values()]
-    if kl is None:
-        return (*result, target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool))
-    kl = kl.reshape(shape)
-    return (*result, kl, kl < result[0])
+    rows, draft_rows = target.reshape(-1, size), None if draft is None else draft.reshape(-1, size)
+    parsed = _rule(rule)
+    window = min(size, max(k, largest_rank(parsed)) + candidates)
+    found = certificates(rows, draft_rows, parsed, candidates, temperature, sound, window)
+    if found is None:
+        found = _by_tensors(rows, draft_rows, shape, parsed, candidates, temperature, sound, window)
+    if not found.checked:
+        refuse_rows(rows, rows.amax(-1), shape, "target_logits")
+        if draft_rows is not None:
+            refuse_rows(draft_rows, draft_rows.amax(-1), shape, "draft_logits")
+    columns = [found.value, found.level, found.threshold, found.accepted, found.exact, found.passes]
+    if found.kl is None or found.certified is None:
+        columns = [column.view(shape) for column in columns]
+        return (*columns, target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool))
+    return tuple(column.view(shape) for column in (*columns, found.kl, found.certified))
 
 
-@certify.register_fake
+@torch.library.register_fake(certify, lib=LIBRARY)
 def _(
     target: Tensor, draft: Tensor | None, rule: str, candidates: int, temperature: float, sound: bool, k: int
 ) -> tuple[Tensor, ...]:
@@ -146,10 +151,10 @@ def _pool(target: Tensor, level: Tensor, log_target: Tensor, accepted: Tensor, c
     return ((rank < count) & (log_target > line)) | (competitor & (log_target < line))
 
 
-certify.register_autograd(_gradients, setup_context=_save)
+torch.library.register_autograd(certify, _gradients, setup_context=_save, lib=LIBRARY)
 
 
-def _certify_rows(
+def _by_tensors(
     rows: Tensor,
     draft: Tensor | None,
     shape: torch.Size,
@@ -157,34 +162,30 @@ def _certify_rows(
     candidates: int,
     temperature: float,
     sound: bool,
-    k: int,
-) -> tuple[_Columns, Tensor | None]:
+    window: int,
+) -> Columns:
+    """What `certificates` gives, from the statistics of the rows."""
     size = rows.shape[-1]
-    window = min(size, max(k, largest_rank(rule)) + candidates)
     found = statistics(rows, window, temperature, draft)
     refuse_rows(rows, found.stats.max, shape, "target_logits")
-    kl = found.kl
-    if draft is not None and kl is not None and found.kl_error is not None:
-        if bool(kl.isnan().any()):
-            refuse_rows(draft, draft.amax(-1), shape, "draft_logits")
-        kl = kl + found.kl_error if sound else kl
+    if draft is not None and found.kl is not None and bool(found.kl.isnan().any()):
+        refuse_rows(draft, draft.amax(-1), shape, "draft_logits")
     raw = rows.gather(-1, found.stats.top_ids).double()
     gaps = (raw[..., :1] - raw) / temperature
     known = _known(rule, rows, found.stats, raw, temperature)
     accepted = accepted_set(rule, gaps, known, size, sound=sound)
+    kl = found.kl if found.kl is None or not sound or found.kl_error is None else found.kl + found.kl_error
     result = _certificate(accepted, gaps, known, candidates, size, sound)
     if window < size:
         # The window shows the competitors unless the accepted tokens fill it up.
-        unseen = (accepted.count + candidates > window) & (
-            (accepted.count + candidates <= size) | (accepted.count < size)
-        )
+        unseen = (accepted.count + candidates > window) & (accepted.count < size)
         if bool(unseen.any()):
-            wider = size if window >= WHOLE_ROW else WIDEN * window
-            again, _ = _certify_rows(rows[unseen], None, shape, rule, candidates, temperature, sound, wider)
-            for name, column in vars(result).items():
-                column[unseen] = getattr(again, name)
+            wider = size if window >= WHOLE_ROW else min(size, WIDEN * window)
+            again = _by_tensors(rows[unseen], None, shape, rule, candidates, temperature, sound, wider)
+            for name in ("value", "level", "threshold", "accepted", "exact"):
+                getattr(result, name)[unseen] = getattr(again, name)
             result.passes[unseen] = 2
-    return result, kl
+    return result if kl is None else replace(result, kl=kl, certified=kl < result.value)
 
 
 def _known(rule: Rule, rows: Tensor, stats: RowStats, raw: Tensor, temperature: float) -> dict[Any, Enclosure]:
@@ -212,7 +213,7 @@ def _known(rule: Rule, rows: Tensor, stats: RowStats, raw: Tensor, temperature: 
 
 def _certificate(
     accepted: AcceptedSet, gaps: Tensor, known: dict[Any, Enclosure], candidates: int, size: int, sound: bool
-) -> _Columns:
+) -> Columns:
     """The certificate of rows whose accepted tokens and competitors lie in the window; others are done again."""
     log_top = known[LOG_TOP]
     top_probability = log_top.lower.exp() if sound else ((log_top.lower + log_top.upper) / 2).exp()
@@ -222,11 +223,14 @@ def _certificate(
         value = (value * (1 - 64 * (projected.pool.sum(-1) + 16) * UNIT)).clamp(min=0)
     value = torch.where(accepted.count == 0, 0.0, value)
     everything = accepted.count + candidates > size
-    return _Columns(
+    return Columns(
         value=torch.where(everything, torch.inf, value),
         level=torch.where(everything, torch.nan, projected.level),
         threshold=top_probability * torch.exp(-accepted.gap),
         accepted=accepted.count,
         exact=accepted.decided,
         passes=torch.ones_like(accepted.count, dtype=torch.uint8),
+        kl=None,
+        certified=None,
+        checked=True,
     )

@@ -27,7 +27,7 @@ class RowStats:
 
     `max` and `argmax` (lowest id on ties), `logsumexp`, `entropy` in nats, and the `k` largest logits: `top_values`
     `[..., k]` descending, `top_ids` `[..., k]` by lowest id on ties. The true logsumexp and entropy of the stored
-    logits lie within `logsumexp_error` and `entropy_error` of the values given.
+    logits lie within `logsumexp_error` and `entropy_error` of the values given. No tensor is a view of another.
     """
 
     max: Tensor
@@ -57,7 +57,7 @@ def without_padding(logits: Tensor, vocab_size: int | None, name: str) -> Tensor
 
 def refuse_rows(rows: Tensor, maximum: Tensor, shape: torch.Size, name: str = "logits") -> None:
     """Raise for the first row that is no row of logits, given each row's maximum (NaN where a logit is NaN)."""
-    if bool(torch.isfinite(maximum).all()):
+    if bool((maximum.abs() < torch.inf).all()):
         return
     row = int((~torch.isfinite(maximum)).nonzero()[0])
     place = ", ".join(str(int(i)) for i in torch.unravel_index(torch.tensor(row), shape)) if shape else ""
@@ -100,7 +100,7 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0) -> RowStats:
     relative = (size + 16) * UNIT
     return RowStats(
         max=maximum[..., 0] / temperature,
-        argmax=ids[..., 0],
+        argmax=ids[..., 0].clone(),
         logsumexp=logsumexp,
         entropy=entropy,
         top_values=values / temperature,

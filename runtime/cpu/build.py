@@ -22,9 +22,10 @@ from filelock import FileLock
 from platformdirs import user_cache_path
 
 SOURCES = {
-    "row_stats": ("row_stats.cpp", "row_stats.h", "row_kernel.h"),
-    "linear": ("linear.cpp", "linear.h", "linear_kernel.h"),
+    "rows": ("rows.cpp", "rows.h", "row_kernel.h", "certificate.h", "../generated/formulas.h"),
+    "layers": ("layers.cpp", "layers.h", "layer_kernel.h"),
 }
+"""Files of each library: the one to compile first, then those it includes."""
 # No -march=native: machines may share the cache, and the library itself chooses the widest instruction set they have.
 FLAGS = ["-O3", "-std=c++17", "-shared", "-fPIC", "-Wno-psabi"]
 DTYPES = {"float32": 0, "bfloat16": 1, "float16": 2, "float64": 3}
@@ -41,14 +42,36 @@ class Logits(ctypes.Structure):
     ]
 
 
-class RowStatsOut(ctypes.Structure):
-    """`draftcert_row_stats_out`: addresses of the arrays to fill, or None."""
+class Instruction(ctypes.Structure):
+    """`draftcert_instruction`."""
+
+    _fields_ = [
+        ("op", ctypes.c_int32),
+        ("strict", ctypes.c_int32),
+        ("low", ctypes.c_double),
+        ("high", ctypes.c_double),
+    ]
+
+
+class Rule(ctypes.Structure):
+    """`draftcert_rule`."""
+
+    _fields_ = [
+        ("program", ctypes.POINTER(Instruction)),
+        ("length", ctypes.c_int64),
+        ("candidates", ctypes.c_int64),
+        ("sound", ctypes.c_int32),
+    ]
+
+
+class Out(ctypes.Structure):
+    """`draftcert_out`: addresses of the arrays to fill, or None."""
 
     _fields_ = [
         (name, ctypes.c_void_p)
         for name in (
-            *("logsumexp", "logsumexp_error", "entropy", "entropy_error", "kl", "kl_error"),
-            *("top_values", "top_ids", "status"),
+            *("logsumexp", "logsumexp_error", "entropy", "entropy_error", "top_values", "top_ids", "status"),
+            *("kl", "kl_error", "value", "level", "threshold", "accepted", "exact", "passes", "certified"),
         )
     ]
 
@@ -61,12 +84,12 @@ def compiler() -> str:
     raise RuntimeError("draftcert's CPU kernels need a C++17 compiler: install g++ or clang++, or name one in CXX")
 
 
-def compile_library(name: str = "row_stats") -> Path:
-    """The compiled library's path; compiles it where the cache has none."""
+def compile_library(name: str = "rows") -> Path:
+    """The path of a compiled library of `SOURCES`; compiles it where the cache has none."""
     cxx = compiler()
     version = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=True).stdout
     key = hashlib.sha256("\0".join([version, platform.machine(), *FLAGS]).encode())
-    sources = [Path(__file__).with_name(file) for file in SOURCES[name]]
+    sources = [Path(__file__).parent / file for file in SOURCES[name]]
     for source in sources:
         key.update(source.read_bytes())
     path = user_cache_path("draftcert") / f"{name}-{key.hexdigest()[:16]}.so"
@@ -92,18 +115,12 @@ def compile_library(name: str = "row_stats") -> Path:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The kernels; `row_stats.h` says what they do."""
+    """The kernels; `rows.h` says what they do."""
     kernels = ctypes.CDLL(str(compile_library()))
-    integer, count, real, array = ctypes.c_int, ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
-    logits, out = ctypes.POINTER(Logits), ctypes.POINTER(RowStatsOut)
-    signatures = {
-        "row_stats": [logits, logits, count, count, count, integer, out],
-        "at_least": [logits, count, count, array, integer, array, integer, array, array, array],
-        "top_after": [logits, count, count, array, array, count, integer, array, array],
-        "floored_entropy": [logits, count, count, array, real, integer, array],
-        "use_instruction_set": [integer],
-    }
-    for name, arguments in signatures.items():
-        function = getattr(kernels, f"draftcert_{name}")
-        function.argtypes, function.restype = arguments, integer
+    count, logits = ctypes.c_int64, ctypes.POINTER(Logits)
+    evaluate, choose = kernels.draftcert_evaluate, kernels.draftcert_use_instruction_set
+    evaluate.restype = count
+    evaluate.argtypes = [logits, logits, ctypes.POINTER(Rule), count, count, count, ctypes.c_double, ctypes.c_int]
+    evaluate.argtypes += [ctypes.POINTER(Out)]
+    choose.restype, choose.argtypes = ctypes.c_int, [ctypes.c_int]
     return kernels

@@ -1,8 +1,8 @@
-// The loops over logits. row_stats.cpp includes this file once per instruction set, each time inside a namespace of its
+// The loops over logits. rows.cpp includes this file once per instruction set, each time inside a namespace of its
 // own and with LANES the number of floats in a register; hence no include guard.
 //
 // One traversal of a row yields everything. A group of logits is compared with the k-th largest so far, then goes into
-// sum e and sum e z, with z = x - reference and e = exp(z). The reference is the running maximum: it can only grow when
+// sum e and sum e z, with z = x - reference and e = exp(z / temperature). The reference is the running maximum: it can only grow when
 // a logit enters the top k, so one rarely taken branch per group serves both.
 
 #define INLINE inline __attribute__((always_inline))
@@ -83,13 +83,13 @@ INLINE Vec<Real> largest(const Vec<Real> (&v)[kVectors]) {
                       larger<Real>(larger<Real>(v[4], v[5]), larger<Real>(v[6], v[7])));
 }
 
-// exp(z) for kLowest <= z <= 0: 2^n p(f), n the integer nearest z log2(e) and f the rest.
+// 2^(z c) for -125 <= z c <= 0: 2^n p(f), n the integer nearest z c and f the rest; c = log2(e) makes it exp(z).
 template <class Real>
-INLINE Vec<Real> exponential(Vec<Real> z) {
+INLINE Vec<Real> exponential(Vec<Real> z, Vec<Real> c) {
   using E = Exponential<Real>;
   using Bits = Vec<typename E::Bits>;
-  Vec<Real> shifted = z * E::kLog2e + E::kMagic;
-  Vec<Real> rest = z * E::kLog2e - (shifted - E::kMagic);
+  Vec<Real> shifted = z * c + E::kMagic;
+  Vec<Real> rest = z * c - (shifted - E::kMagic);
   Vec<Real> power = rest * E::kCoefficients[0] + E::kCoefficients[1];
 #pragma GCC unroll 16
   for (int i = 2; i <= E::kDegree; ++i) power = power * rest + E::kCoefficients[i];
@@ -198,7 +198,9 @@ void scan(const Segment& segment, Partial& out) {
   using Real = RealOf<T>;
   using V = Vec<Real>;
   constexpr Real kLargest = std::numeric_limits<Real>::max();
-  const V lowest = broadcast(Exponential<Real>::kLowest);
+  const double temperature = segment.temperature;
+  const V lowest = broadcast(Real(Exponential<Real>::kLowest * temperature));
+  const V c = broadcast(Real(kLog2e / temperature));
 
   Blocks<T> target(segment.target, segment.end), draft(segment.draft, segment.end);
   Top<Real> top(segment.k);
@@ -231,7 +233,8 @@ void scan(const Segment& segment, Partial& out) {
         Real now = std::clamp(top.value(0), -kLargest, kLargest);
         if (now > reference[0]) {
           flush();
-          double step = std::max(double(reference[0]) - double(now), -kFarBelow), scale = std::exp(step);
+          double step = std::max(double(reference[0]) - double(now), -kFarBelow * temperature);
+          double scale = std::exp(step / temperature);
           moment.rebase(step, mass, scale);
           if constexpr (kPair) cross.rebase(step, mass, scale);
           mass.rebase(0, mass, scale);
@@ -249,7 +252,7 @@ void scan(const Segment& segment, Partial& out) {
             flush();
             double step = double(draft_reference[0]) - double(now);
             cross.rebase(-step, mass, 1);
-            draft_mass.rebase(0, draft_mass, std::exp(step));
+            draft_mass.rebase(0, draft_mass, std::exp(step / temperature));
             draft_reference = broadcast(now);
           }
         }
@@ -257,17 +260,17 @@ void scan(const Segment& segment, Partial& out) {
 #pragma GCC unroll 8
       for (int n = 0; n < kVectors; n += 2) {
         V z0 = larger<Real>(lowest, v[n] - reference), z1 = larger<Real>(lowest, v[n + 1] - reference);
-        V e0 = exponential<Real>(z0), e1 = exponential<Real>(z1);
+        V e0 = exponential<Real>(z0, c), e1 = exponential<Real>(z1, c);
         block_mass += e0 + e1;
         block_moment[0] += e0 * z0;
         block_moment[1] += e1 * z1;
         if constexpr (kPair) {
           V y0 = u[n] - draft_reference, y1 = u[n + 1] - draft_reference;
-          V c0 = larger<Real>(lowest, y0), c1 = larger<Real>(lowest, y1);
-          block_draft_mass += exponential<Real>(c0) + exponential<Real>(c1);
+          V b0 = larger<Real>(lowest, y0), b1 = larger<Real>(lowest, y1);
+          block_draft_mass += exponential<Real>(b0, c) + exponential<Real>(b1, c);
           // y = -inf makes the sum infinite, as it must be, unless the target gives the token no mass either.
-          block_cross += e0 * (z0 - (v[n] == negative_infinity<Real>() ? c0 : y0));
-          block_cross += e1 * (z1 - (v[n + 1] == negative_infinity<Real>() ? c1 : y1));
+          block_cross += e0 * (z0 - (v[n] == negative_infinity<Real>() ? b0 : y0));
+          block_cross += e1 * (z1 - (v[n + 1] == negative_infinity<Real>() ? b1 : y1));
         }
       }
     }
@@ -282,67 +285,67 @@ void scan(const Segment& segment, Partial& out) {
   top.copy_to(out.top);
 }
 
-// ---- Second passes: exact comparisons, sums in double ---------------------------------------------------------------
+// ---- Second passes --------------------------------------------------------------------------------------------------
 
-INLINE Vec<int64_t> accepted(Vec<double> x, double threshold, bool strict) {
-  return strict ? x > threshold : x >= threshold;
-}
-
-inline AtLeast at_least(const Row& row, int64_t vocab, double threshold, bool strict, double reference) {
-  const Vec<double> lowest = broadcast(Exponential<double>::kLowest);
+// The logits that are at least `lowest`, in the order of the row, and the `following` largest of the others.
+inline void at_least(const Row& row, int64_t vocab, double lowest, int64_t following, std::vector<double>& values,
+                     std::vector<Entry>& rest) {
   Blocks<double> blocks(row, vocab);
-  Vec<int64_t> count{};
-  Sum mass, moment;
-  for (int64_t i = 0; i < vocab; i += kBlock) {
-    const double* x = blocks.at(i);
-    for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); j += LANES) {
-      Vec<double> v = load<Vec<double>>(x + j);
-      Vec<int64_t> in = accepted(v, threshold, strict);
-      count -= in;
-      Vec<double> z = v - reference;
-      Vec<double> e = exponential<double>(larger<double>(lowest, z));
-      in &= z > lowest;
-      mass.add(in ? e : Vec<double>{});
-      moment.add(in ? e * z : Vec<double>{});
-    }
-  }
-  int64_t n = 0;
-  for (int lane = 0; lane < LANES; ++lane) n += count[lane];
-  return {std::min(n, vocab), mass.total(), moment.total()};  // what fills the last block only counts where all counts
-}
-
-inline void top_after(const Row& row, int64_t vocab, double value, int64_t id, int64_t k, std::vector<Entry>& out) {
-  Blocks<double> blocks(row, vocab);
-  Top<double> top(k);
+  Top<double> top(following);
   for (int64_t i = 0; i < vocab; i += kBlock) {
     const double* x = blocks.at(i);
     double bound = top.bound();
     for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); ++j) {
-      if (x[j] <= bound || x[j] > value || (x[j] == value && i + j <= id)) continue;
-      top.offer(x[j], i + j);
-      bound = top.bound();
+      if (x[j] >= lowest) {
+        values.push_back(x[j]);
+      } else if (!(x[j] <= bound)) {
+        top.offer(x[j], i + j);
+        bound = top.bound();
+      }
     }
   }
-  top.copy_to(out);
+  top.copy_to(rest);
 }
 
-inline double floored_entropy(const Row& row, int64_t vocab, double logsumexp, double floor) {
+// ln(x) for x >= 1: x = 2^n m with m near 1, and ln m = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172.
+INLINE Vec<double> logarithm(Vec<double> x) {
+  using Bits = Vec<int64_t>;
+  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  constexpr int64_t kSqrtHalf = 0x3fe6a09e667f3bcd;  // the bits of the least m
+  Bits shifted = (Bits)x - kSqrtHalf;
+  Vec<double> n = __builtin_convertvector(shifted >> 52, Vec<double>);
+  Vec<double> m = (Vec<double>)((Bits)x - (shifted & ~((int64_t(1) << 52) - 1)));
+  Vec<double> s = (m - 1.0) / (m + 1.0), t = s * s, series = t * (2.0 / 23) + 2.0 / 21;
+#pragma GCC unroll 16
+  for (int odd = 19; odd >= 1; odd -= 2) series = series * t + 2.0 / odd;
+  return n * kLn2 + s * series;
+}
+
+// sum p ln(1 + p / floor) over the tokens of p >= kNegligible floor; the others' share is below kNegligible.
+inline double floored_sum(const Row& row, int64_t vocab, double temperature, double maximum, double log_mass, double floor) {
+  const double lowest = std::max(Exponential<double>::kLowest, std::log(kNegligible * floor));
+  const Vec<double> c = broadcast(kLog2e);
   Blocks<double> blocks(row, vocab);
-  double sum = 0;
+  Sum sum;
   for (int64_t i = 0; i < vocab; i += kBlock) {
     const double* x = blocks.at(i);
-    for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); ++j) {
-      double p = std::exp(x[j] - logsumexp);
-      if (p > 0) sum -= p * std::log(p + floor);
+    for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); j += LANES) {
+      Vec<double> log_p = (load<Vec<double>>(x + j) - maximum) / temperature - log_mass;
+      Vec<int64_t> counts = log_p >= lowest;
+      bool any = false;
+      for (int lane = 0; lane < LANES; ++lane) any |= counts[lane] != 0;
+      if (!any) continue;
+      Vec<double> p = exponential<double>(counts ? log_p : broadcast(lowest), c);
+      Vec<double> term = p * logarithm(1.0 + p / floor);
+      sum.add(counts ? term : Vec<double>{});
     }
   }
-  return sum;
+  return sum.total();
 }
 
 inline const Kernels kKernels = {
     {scan<float, false>, scan<BFloat16, false>, scan<Float16, false>, scan<double, false>},
     {scan<float, true>, scan<BFloat16, true>, scan<Float16, true>, scan<double, true>},
     at_least,
-    top_after,
-    floored_entropy,
+    floored_sum,
 };

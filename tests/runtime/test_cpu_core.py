@@ -2,15 +2,19 @@
 
 import ctypes
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import mpmath
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from draftcert.runtime import kernels, operators
 from draftcert.runtime.cpu import build
+from draftcert.runtime.program import Op, largest_rank
+from draftcert.theory import parse_rule
 
 INF, NAN = math.inf, math.nan
 ORDINARY, HAS_NAN, POSITIVE_INFINITY, ALL_NEGATIVE_INFINITY, DRAFT_NOT_ORDINARY = range(5)
@@ -35,19 +39,31 @@ def doubles(*shape):
     return torch.full(shape, -7.0, dtype=torch.float64)
 
 
-def row_stats(target, draft=None, k=1, threads=1, vocab=None):
-    rows, length = target.shape
+def evaluate(target, arrays, draft=None, rule=None, k=1, threads=1, vocab=None, temperature=1.0):
+    """The C function's own result; `arrays` are filled."""
+    out = build.Out(**{name: array.data_ptr() for name, array in arrays.items()})
+    return build.library().draftcert_evaluate(
+        logits(target),
+        logits(draft) if draft is not None else None,
+        ctypes.byref(rule) if rule is not None else None,
+        target.shape[0],
+        target.shape[1] if vocab is None else vocab,
+        k,
+        temperature,
+        threads,
+        ctypes.byref(out),
+    )
+
+
+def row_stats(target, draft=None, k=1, threads=1, vocab=None, temperature=1.0):
+    rows = target.shape[0]
     arrays = {name: doubles(rows) for name in ["logsumexp", "logsumexp_error", "entropy", "entropy_error"]}
     if draft is not None:
         arrays |= {"kl": doubles(rows), "kl_error": doubles(rows)}
     arrays["top_values"], arrays["top_ids"] = doubles(rows, k), torch.full((rows, k), -7)
     arrays["status"] = torch.full((rows,), -7, dtype=torch.int32)
-    out = build.RowStatsOut(**{name: array.data_ptr() for name, array in arrays.items()})
-    other = logits(draft) if draft is not None else None
-    code = build.library().draftcert_row_stats(
-        logits(target), other, rows, vocab or length, k, threads, ctypes.byref(out)
-    )
-    assert code == 0
+    refused = evaluate(target, arrays, draft, None, k, threads, vocab, temperature)
+    assert refused == (arrays["status"] != ORDINARY).sum()
     return SimpleNamespace(**arrays)
 
 
@@ -56,19 +72,19 @@ def ordered(row):
     return sorted(((value, i) for i, value in enumerate(row.double().tolist())), key=lambda e: (-e[0], e[1]))
 
 
-def exact(target, draft=None):
+def exact(target, draft=None, temperature=1.0):
     """logsumexp, entropy and KL: with 60 digits for short rows, in float64 relative to the maximum for long ones."""
     short = len(target) <= 300
     module = mpmath if short else math
     real, exp, log, fsum = mpmath.mpf if short else float, module.exp, module.log, module.fsum
     with mpmath.workdps(60):
-        x = [real(v) for v in target.double().tolist()]
+        x = [real(v) / real(temperature) for v in target.double().tolist()]
         top = max(x)
         log_mass = log(fsum(exp(v - top) for v in x))
         log_p = [(v - top) - log_mass for v in x]
         statistics = [top + log_mass, -fsum(exp(v) * v for v in log_p if v > -INF)]
         if draft is not None:
-            w = [real(v) for v in draft.double().tolist()]
+            w = [real(v) / real(temperature) for v in draft.double().tolist()]
             draft_top = max(w)
             log_mass = log(fsum(exp(v - draft_top) for v in w))
             gaps = [a - ((v - draft_top) - log_mass) if a > -INF else 0 for a, v in zip(log_p, w, strict=True)]
@@ -76,12 +92,12 @@ def exact(target, draft=None):
         return statistics
 
 
-def check_row(target, draft=None, k=1, threads=1):
-    got = row_stats(target[None], draft[None] if draft is not None else None, k, threads)
+def check_row(target, draft=None, k=1, threads=1, temperature=1.0):
+    got = row_stats(target[None], draft[None] if draft is not None else None, k, threads, temperature=temperature)
     assert got.status.item() == ORDINARY
     entries = list(zip(got.top_values[0].tolist(), got.top_ids[0].tolist(), strict=True))
     assert entries == ordered(target)[:k]
-    for name, value in zip(["logsumexp", "entropy", "kl"], exact(target, draft), strict=False):
+    for name, value in zip(["logsumexp", "entropy", "kl"], exact(target, draft, temperature), strict=False):
         found, error = getattr(got, name).item(), getattr(got, f"{name}_error").item()
         assert found == value or abs(found - value) <= error, (name, found, value, error)
     return got
@@ -101,11 +117,19 @@ def pairs(draw):
     return torch.tensor(target).to(types[0]), torch.tensor(draft).to(types[1]), draw(st.integers(1, size))
 
 
-@settings(max_examples=40, deadline=None)
-@given(pairs())
-def test_rows_of_ties_and_infinities(pair):
+@settings(max_examples=60, deadline=None)
+@given(pairs(), st.sampled_from([1.0, 0.3, 7.0, 1e-30, 1e30]))
+def test_rows_of_ties_and_infinities(pair, temperature):
     target, draft, k = pair
-    check_row(target, draft, k)
+    check_row(target, draft, k, temperature=temperature)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.7, 40.0])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_temperature(dtype, temperature):
+    x = (torch.randn(299, generator=torch.Generator().manual_seed(5)) * 5).to(dtype)
+    got = check_row(x, x.roll(1), 3, temperature=temperature)
+    assert got.logsumexp_error.item() < 2e-5 + 1e-7 * got.logsumexp.abs().item()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -249,66 +273,110 @@ def test_sorted_rows(order):
     assert got.top_ids[0].tolist() == (list(range(19_999, 19_983, -1)) if order == 1 else list(range(16)))
 
 
-def at_least(x, threshold, strict=False, reference=None):
-    rows, length = x.shape
-    count, mass, moment = torch.zeros(rows, dtype=torch.int64), doubles(rows), doubles(rows)
-    sums = [mass.data_ptr(), moment.data_ptr()] if reference is not None else [None, None]
-    code = build.library().draftcert_at_least(
-        logits(x), rows, length, threshold.data_ptr(), strict,
-        reference.data_ptr() if reference is not None else None, 2, count.data_ptr(), *sums,
-    )  # fmt: skip
-    assert code == 0
-    return count, mass, moment
+RULES = [
+    "strict_greedy",
+    "additive(0.3)",
+    "multiplicative(0.01)",
+    "top_m(10) & additive(0.6)",
+    "top_m(2) | absolute(0.002)",
+    "typical(0.09, 0.3)",
+    "typical_floor(0.09, 0.3, 0.00001)",
+]
 
 
-def top_after(x, value, ids, k):
-    rows, length = x.shape
-    values, found = doubles(rows, k), torch.full((rows, k), -7)
-    keys = torch.tensor(value, dtype=torch.float64), torch.tensor(ids)
-    code = build.library().draftcert_top_after(
-        logits(x), rows, length, keys[0].data_ptr(), keys[1].data_ptr(), k, 2, values.data_ptr(), found.data_ptr()
+@settings(max_examples=100, deadline=None)
+@given(pairs(), st.sampled_from(RULES), st.integers(1, 4), st.sampled_from([1.0, 0.6]), st.booleans())
+def test_certificates_of_one_and_two_passes_are_those_of_the_reference(pair, text, candidates, temperature, sound):
+    target, draft, _ = pair
+    target, draft = target.double()[None], draft.double()[None]
+    assume(target.shape[1] > candidates)
+    rule = parse_rule(text)
+    window = min(target.shape[1], max(largest_rank(rule), 1) + candidates)
+    expected = operators._by_tensors(
+        target, draft, torch.Size([1]), rule, candidates, temperature, sound, target.shape[1]
     )
-    assert code == 0
-    return [list(zip(v, i, strict=True)) for v, i in zip(values.tolist(), found.tolist(), strict=True)]
+    found = kernels.certificates(target, draft, rule, candidates, temperature, sound, window)
+    assert found is not None
+    assert found.accepted.item() == expected.accepted.item()
+    assert found.exact.item() == expected.exact.item()
+    beyond = expected.accepted.item() + candidates > window
+    whole = target.shape[1] in (window, expected.accepted.item())
+    assert beyond if found.passes.item() == 2 else whole or not beyond
+    for name in ("value", "level", "threshold"):
+        torch.testing.assert_close(
+            getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-300, equal_nan=True
+        )
+    torch.testing.assert_close(found.kl, expected.kl, rtol=1e-9, atol=1e-9)
+    assert expected.kl is not None
+    assert found.certified == expected.certified or abs(expected.kl - expected.value) < 1e-9
 
 
-@settings(max_examples=40, deadline=None)
-@given(pairs(), st.data())
-def test_second_passes(pair, data):
-    x, _, k = pair
-    entries = ordered(x)
-    threshold = data.draw(st.one_of(st.sampled_from([v for v, _ in entries]), FINITE))
-    log_z = row_stats(x[None]).logsumexp
-    log_p = x.double() - log_z
-    terms = torch.where(log_p > -700, log_p.exp() * log_p, 0.0)
-    for strict in (False, True):
-        inside = x.double() > threshold if strict else x.double() >= threshold
-        bound = torch.tensor([threshold], dtype=torch.float64)
-        count, mass, moment = at_least(x[None], bound, strict, log_z)
-        assert count.item() == inside.sum() == at_least(x[None], bound, strict)[0].item()
-        assert mass.item() == pytest.approx(log_p.exp()[inside].sum().item(), rel=1e-12, abs=1e-300)
-        assert moment.item() == pytest.approx(terms[inside].sum().item(), rel=1e-12, abs=1e-300)
-        rejected = [entry for entry in entries if not inside[entry[1]]]
-        assert top_after(x[None], [threshold], [-1 if strict else 2**62], k)[0][: len(rejected)] == rejected[:k]
-    position = data.draw(st.integers(0, len(entries) - 1))
-    rest = entries[position + 1 :] + [(-INF, -1)] * k
-    assert top_after(x[None], [entries[position][0]], [entries[position][1]], k)[0] == rest[:k]
+def test_a_long_flat_row_is_settled_by_its_second_pass():
+    x = torch.randn(2, 30_000, dtype=torch.float64, generator=torch.Generator().manual_seed(6)) * torch.tensor(
+        [[0.3], [1.0]]
+    )
+    rule = parse_rule("multiplicative(0.2)")
+    expected = operators._by_tensors(x, None, torch.Size([2]), rule, 5, 1.0, False, 30_000)
+    found = kernels.certificates(x, None, rule, 5, 1.0, False, 21)
+    assert found is not None
+    assert found.passes.tolist() == [2, 2]
+    assert found.accepted.tolist() == expected.accepted.tolist()
+    assert found.accepted[0] > 4000
+    torch.testing.assert_close(found.value, expected.value, rtol=1e-12, atol=0)
 
 
-def test_floored_entropy():
-    x = torch.randn(3, 500, generator=torch.Generator().manual_seed(4))
+def test_floored_entropy_decides_as_the_definition_does():
+    # Accepted iff p >= min(epsilon, delta exp(-H_f)): with epsilon = 1 the threshold itself gives H_f.
+    x = torch.randn(3, 5000, dtype=torch.float64, generator=torch.Generator().manual_seed(4)) * 2
     x[1], x[2, 1:] = 0, -INF
-    log_z, out = row_stats(x).logsumexp, doubles(3)
-    assert build.library().draftcert_floored_entropy(logits(x), 3, 500, log_z.data_ptr(), 1e-5, 1, out.data_ptr()) == 0
-    p = (x.double() - log_z[:, None]).exp()
-    torch.testing.assert_close(out, -(p * (p + 1e-5).log()).sum(-1), rtol=1e-12, atol=1e-15)
+    p = torch.softmax(x, -1)
+    for floor in (1e-5, 0.1):
+        expected = (-p * (p + floor).log()).sum(-1).clamp(min=0)  # of a point mass it is negative, and epsilon the less
+        found = kernels.certificates(x, None, parse_rule(f"typical_floor(1, 1, {floor})"), 1, 1.0, False, 17)
+        assert found is not None
+        torch.testing.assert_close(-found.threshold.log(), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("k", "vocab"), [(0, 5), (6, 5), (1, 0), (1, 2**32)])
-def test_arguments_out_of_range_are_refused(k, vocab):
-    x, status = torch.zeros(1, 5), torch.zeros(1, dtype=torch.int32)
-    out = build.RowStatsOut(status=status.data_ptr())
-    assert build.library().draftcert_row_stats(logits(x), None, 1, vocab, k, 1, ctypes.byref(out)) == -1
+def compiled(steps, candidates=1):
+    array = (build.Instruction * len(steps))(*(build.Instruction(*step) for step in steps))
+    return build.Rule(array, len(steps), candidates, 1)
+
+
+STRICT = [(Op.CONSTANT, 0, 0.0, 0.0), (Op.THRESHOLD, 0, 0.0, 0.0)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"k": 0},
+        {"k": 6},
+        {"vocab": 0},
+        {"vocab": 2**32},
+        {"temperature": 0.0},
+        {"temperature": NAN},
+        {"temperature": 1e200},
+        {"rule": compiled(STRICT, 0), "k": 2},
+        {"rule": compiled(STRICT, 5), "k": 5},
+        {"rule": compiled(STRICT), "k": 1},
+        {"rule": compiled(STRICT[1:]), "k": 2},
+        {"rule": compiled(STRICT[:1]), "k": 2},
+        {"rule": compiled(STRICT * 2), "k": 2},
+        {"rule": compiled([*STRICT, (Op.AND, 0, 0.0, 0.0)]), "k": 2},
+        {"rule": compiled([(Op.RANK, 0, 3.0, 0.0)]), "k": 3},
+        {"rule": compiled([(99, 0, 0.0, 0.0)]), "k": 2},
+        {"rule": compiled(STRICT[:1] * 65 + STRICT[1:]), "k": 2},
+    ],
+)
+def test_arguments_out_of_range_are_refused(arguments):
+    x = torch.zeros(1, 5)
+    assert evaluate(x, {"status": torch.zeros(1, dtype=torch.int32)}, **{"k": 1} | arguments) == -1
+
+
+def test_the_operations_are_numbered_as_in_the_header():
+    header = (Path(build.__file__).parent / "rows.h").read_text()
+    body = header.split("enum draftcert_op {")[1].split("};")[0]
+    names = [line.split("//")[0].strip().rstrip(",") for line in body.splitlines()]
+    assert [name for name in names if name] == [f"DRAFTCERT_{op.name}" for op in sorted(Op)]
 
 
 def test_no_rows():

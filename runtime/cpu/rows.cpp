@@ -1,4 +1,6 @@
-#include "row_stats.h"
+#include "rows.h"
+
+#include "../generated/formulas.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +10,7 @@
 #include <limits>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -67,12 +70,14 @@ auto visit(int dtype, Visitor&& visitor) {
 
 // exp(z) = 2^n 2^f, n the integer nearest z log2(e). Adding `magic` rounds to it and leaves n in the low bits.
 // Below `lowest` exp(z) counts as exp(lowest): 2^n then is still a normal number, and 1e-38 (1e-304) of the maximum.
+constexpr double kLog2e = 0x1.71547652b82fep+0;
+
 template <class Real> struct Exponential;
 template <> struct Exponential<float> {
   // Minimax for |2^f - p(f)| / 2^f on [-1/2, 1/2] under p(0) = 1: 1.09e-7 with these rounded coefficients.
   static constexpr int kDegree = 5;
   static constexpr float kCoefficients[] = {0x1.5bba16p-10f, 0x1.3cea88p-7f, 0x1.c6b752p-5f, 0x1.ebf9bcp-3f, 0x1.62e42ap-1f, 1.0f};
-  static constexpr float kLog2e = 0x1.715476p+0f, kMagic = 0x1.8p23f, kLowest = -87.0f;
+  static constexpr float kMagic = 0x1.8p23f, kLowest = -87.0f;
   static constexpr int kMantissaBits = 23;
   using Bits = int32_t;
 };
@@ -83,7 +88,7 @@ template <> struct Exponential<double> {
       0x1.816193166d0f7p-40, 0x1.c3bd650fc2983p-36, 0x1.e8cac7351bb22p-32, 0x1.e4cf5158b8ec7p-28, 0x1.b5253d395e7c1p-24,
       0x1.62c0223a5c822p-20, 0x1.ffcbfc588b0c5p-17, 0x1.430912f86c786p-13, 0x1.5d87fe78a6730p-10, 0x1.3b2ab6fba4e77p-7,
       0x1.c6b08d704a0bfp-5,  0x1.ebfbdff82c58ep-3,  0x1.62e42fefa39efp-1,  1.0};
-  static constexpr double kLog2e = 0x1.71547652b82fep+0, kMagic = 0x1.8p52, kLowest = -700.0;
+  static constexpr double kMagic = 0x1.8p52, kLowest = -700.0;
   static constexpr int kMantissaBits = 52;
   using Bits = int64_t;
 };
@@ -117,25 +122,24 @@ struct Entry { double value; int64_t id; };
 
 struct Row { const char* data; int64_t stride; int dtype; };
 
-struct Segment { Row target, draft; int64_t begin, end, k; };  // the logits [begin, end) of a row
+// The logits [begin, end) of a row; gaps are taken over the temperature.
+struct Segment { Row target, draft; int64_t begin, end, k; double temperature; };
 
 struct Partial {
-  double reference, mass, moment;             // sum e, sum e z, with z = x - reference and e = exp(z)
-  double draft_reference, draft_mass, cross;  // sum exp(y), sum e (z - y), with y = the drafter's w - draft_reference
+  double reference, mass, moment;             // sum e, sum e z, with z = x - reference and e = exp(z / temperature)
+  double draft_reference, draft_mass, cross;  // sum exp(y / temperature), sum e (z - y), y = the drafter's w - draft_reference
   std::vector<Entry> top;
 };
-
-struct AtLeast { int64_t count; double mass, moment; };
 
 struct Kernels {
   void (*scan[4])(const Segment&, Partial&);  // by draftcert_dtype
   void (*scan_pair[4])(const Segment&, Partial&);
-  AtLeast (*at_least)(const Row&, int64_t vocab, double threshold, bool strict, double reference);
-  void (*top_after)(const Row&, int64_t vocab, double value, int64_t id, int64_t k, std::vector<Entry>&);
-  double (*floored_entropy)(const Row&, int64_t vocab, double logsumexp, double floor);
+  void (*at_least)(const Row&, int64_t vocab, double lowest, int64_t following, std::vector<double>&, std::vector<Entry>&);
+  double (*floored_sum)(const Row&, int64_t vocab, double temperature, double maximum, double log_mass, double floor);
 };
 
-constexpr double kFarBelow = 1e4;  // exp(-kFarBelow) is 0
+constexpr double kFarBelow = 1e4;         // exp(-kFarBelow) is 0
+constexpr double kNegligible = 0x1p-36;  // of a floored entropy: what tokens of p < kNegligible floor contribute
 
 #define LANES 4
 namespace portable {
@@ -193,15 +197,15 @@ const Kernels& kernels() {
 bool before(const Entry& a, const Entry& b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
 
 // Brings the sums of two segments of a row to their common maxima and adds them.
-void merge(Partial& a, Partial& b, int64_t k) {
+void merge(Partial& a, Partial& b, int64_t k, double temperature) {
   double reference = std::max(a.reference, b.reference), draft_reference = std::max(a.draft_reference, b.draft_reference);
   auto rebase = [&](Partial& p) {
-    double step = std::max(p.reference - reference, -kFarBelow);
+    double step = std::max(p.reference - reference, -kFarBelow * temperature), scale = std::exp(step / temperature);
     double draft_step = p.draft_reference - draft_reference;
-    p.moment = (p.moment + step * p.mass) * std::exp(step);
-    p.cross = (p.cross + (step - draft_step) * p.mass) * std::exp(step);
-    p.mass *= std::exp(step);
-    p.draft_mass *= std::exp(draft_step);
+    p.moment = (p.moment + step * p.mass) * scale;
+    p.cross = (p.cross + (step - draft_step) * p.mass) * scale;
+    p.mass *= scale;
+    p.draft_mass *= std::exp(draft_step / temperature);
   };
   rebase(a);
   rebase(b);
@@ -213,30 +217,33 @@ void merge(Partial& a, Partial& b, int64_t k) {
 
 struct Statistics { double logsumexp, logsumexp_error, entropy, entropy_error, kl, kl_error; };
 
-// The errors. Let u be the unit roundoff of the kernel's type and G = sum p (max - x) = sum p |z|.
-// - A term e = exp(z): its polynomial and rounding cost 4.5 u; z is off by |z| u, z log2(e) by 1.3 |z| u. Together
-//   (4.5 + 2.3 |z|) u.
+// The errors. Let u be the unit roundoff of the kernel's type and G = sum p |z|, z = (x - max) / temperature.
+// - A term e = exp(z): its polynomial and rounding cost 4.5 u; x - max is off by |z| u, its product with log2(e) by
+//   1.3 |z| u, or 3 |z| u where the temperature has first divided log2(e). Together (4.5 + s |z|) u, s = 3 or 4.
 // - A block sums at most 33 roundings deep, the blocks' sums in double at most vocab / 256 + 100 deep (generously).
-// - So the mass is relatively off by u (38 + 3 G), and logsumexp absolutely.
-// - A term e z of the moment is relatively off by u (40 + 2.3 |z|); the mean of z^2 is at most L G + 1 for
+// - So the mass is relatively off by u (38 + s G), and logsumexp absolutely.
+// - A term e z of the moment is relatively off by u (41 + s |z|); the mean of z^2 is at most L G + 1 for
 //   L = 2 ln(vocab) + 2, since a token further than L below the maximum has p z^2 <= L^2 exp(-L).
 // - entropy = ln(mass) + G collects the mass's error 1 + G times, and the moment's.
-// - A term e (z - y) of the cross sum is relatively off by 240 u as |z| <= 87 (double: 1,700 u as |z| <= 700), and z - y
+// - A term e (z - y) of the cross sum is relatively off by 400 u as |z| <= 87 (double: 2,900 u as |z| <= 700), and z - y
 //   by u times |z| + |y| + |z - y|; the mean of |y| is cross / mass + G. The drafter's own mean gap is at most ln(vocab).
-Statistics statistics(const Partial& p, int64_t vocab, bool in_double) {
+Statistics statistics(const Partial& p, int64_t vocab, bool in_double, double temperature) {
   const double u = in_double ? 0x1p-53 : 0x1p-24, deep = 0x1p-53 * (vocab / 256.0 + 100), ln_vocab = std::log(vocab);
-  Statistics s;
-  const double gap = -p.moment / p.mass, mass_error = u * (38 + 3 * gap) + deep;
-  s.logsumexp = p.reference + std::log(p.mass);
-  s.logsumexp_error = mass_error + 0x1p-52 * std::abs(s.logsumexp);
-  s.entropy = std::log(p.mass) + gap;
-  s.entropy_error = (mass_error + deep) * (1 + gap) + u * (6 + (45 + 5 * ln_vocab) * gap);
-  const double difference = p.cross / p.mass, draft_gap = std::max(difference + gap, 0.0);
-  s.kl = std::max(difference + std::log(p.draft_mass / p.mass), 0.0);
-  s.kl_error = u * (in_double ? 1700 : 240) * (gap + draft_gap) + (mass_error + deep) * (1 + std::abs(difference)) +
-               u * (38 + 3 * ln_vocab) + deep;
-  return s;
+  const double s = temperature == 1 ? 3 : 4;
+  const double gap = -p.moment / p.mass / temperature, mass_error = u * (38 + s * gap) + deep;
+  Statistics result;
+  result.logsumexp = p.reference / temperature + std::log(p.mass);
+  result.logsumexp_error = mass_error + 0x1p-51 * std::abs(result.logsumexp);
+  result.entropy = std::log(p.mass) + gap;
+  result.entropy_error = (mass_error + deep) * (1 + gap) + u * (6 + s + (41 + s * (2 * ln_vocab + 2)) * gap);
+  const double difference = p.cross / p.mass / temperature, draft_gap = std::max(difference + gap, 0.0);
+  result.kl = std::max(difference + std::log(p.draft_mass / p.mass), 0.0);
+  result.kl_error = u * (in_double ? 2900 : 400) * (gap + draft_gap) + (mass_error + deep) * (1 + std::abs(difference)) +
+                    u * (38 + s * ln_vocab) + deep;
+  return result;
 }
+
+#include "certificate.h"
 
 int status_of(const Row& row, int64_t vocab) {
   bool nan = false, positive_infinity = false, all_negative_infinity = true;
@@ -273,113 +280,121 @@ void in_parallel(int64_t count, int64_t logits, int threads, Work&& work) {
   for (int64_t i = 0; i < count; ++i) work(i);
 }
 
-template <class T>
-void put(T* array, int64_t i, T value) {
+template <class T, class From>
+void put(T* array, int64_t i, From value) {
   if (array) array[i] = value;
 }
 
-void put_top(const std::vector<Entry>& top, int64_t row, int64_t k, double* values, int64_t* ids) {
-  for (int64_t i = 0; i < k; ++i) {
-    Entry entry = i < int64_t(top.size()) ? top[i] : Entry{-INFINITY, -1};
-    put(values, row * k + i, entry.value);
-    put(ids, row * k + i, entry.id);
+// A batch of rows: what to compute, and where the results go.
+struct Batch {
+  const draftcert_logits *target, *draft;
+  const draftcert_rule* rule;
+  int64_t vocab, k;
+  double temperature;
+  int dtype;  // of the exponentials, and of the values that are compared
+  const Kernels& kernels;
+  const draftcert_out& out;
+
+  Row target_row(int64_t row) const { return row_of(*target, row); }
+  Row draft_row(int64_t row) const { return draft ? row_of(*draft, row) : Row{}; }
+
+  void scan(int64_t row, int64_t begin, int64_t end, Partial& to) const {
+    auto scan = draft ? kernels.scan_pair[dtype] : kernels.scan[dtype];
+    scan({target_row(row), draft_row(row), begin, end, k, temperature}, to);
   }
-}
+
+  // Everything that follows from the sums over a row; returns whether the row is ordinary.
+  bool finish(int64_t row, Partial& sums) const {
+    Statistics s = statistics(sums, vocab, dtype == DRAFTCERT_FLOAT64, temperature);
+    int status = DRAFTCERT_ORDINARY;
+    if (!std::isfinite(sums.moment) || sums.top[0].value == -INFINITY) status = status_of(target_row(row), vocab);
+    if (status == DRAFTCERT_NAN) sums.top.assign(k, {NAN, -1});
+    Certificate certificate{NAN, NAN, NAN, 0, false, 0};
+    if (status != DRAFTCERT_ORDINARY) {
+      s = {sums.top[0].value, 0, NAN, NAN, NAN, NAN};
+    } else {
+      if (draft && !(std::isfinite(sums.cross) && s.kl_error <= s.kl / 128)) status = exact_divergence(row, s);
+      if (rule) certificate = certificate_of(target_row(row), vocab, temperature, sums.top, s, *rule, kernels);
+      if (rule && rule->sound) s.kl += s.kl_error, s.kl_error = 0;
+    }
+    put(out.logsumexp, row, s.logsumexp);
+    put(out.logsumexp_error, row, s.logsumexp_error);
+    put(out.entropy, row, s.entropy);
+    put(out.entropy_error, row, s.entropy_error);
+    put(out.kl, row, s.kl);
+    put(out.kl_error, row, s.kl_error);
+    for (int64_t i = 0; i < k; ++i) {
+      put(out.top_values, row * k + i, sums.top[i].value);
+      put(out.top_ids, row * k + i, sums.top[i].id);
+    }
+    put(out.value, row, certificate.value);
+    put(out.level, row, certificate.level);
+    put(out.threshold, row, certificate.threshold);
+    put(out.accepted, row, certificate.accepted);
+    put(out.exact, row, certificate.exact);
+    put(out.passes, row, certificate.passes);
+    put(out.certified, row, s.kl < certificate.value);
+    out.status[row] = status;
+    return status == DRAFTCERT_ORDINARY;
+  }
+
+  // The difference of two close distributions drowns in rounding, or infinities met: that row again in double.
+  int exact_divergence(int64_t row, Statistics& s) const {
+    Partial exact;
+    kernels.scan_pair[DRAFTCERT_FLOAT64]({target_row(row), draft_row(row), 0, vocab, 1, temperature}, exact);
+    Statistics in_double = statistics(exact, vocab, true, temperature);
+    s.kl = in_double.kl;
+    s.kl_error = in_double.kl_error;
+    if (std::isfinite(exact.cross)) return DRAFTCERT_ORDINARY;
+    bool ordinary = status_of(draft_row(row), vocab) == DRAFTCERT_ORDINARY;
+    s.kl = ordinary ? INFINITY : NAN;
+    s.kl_error = ordinary ? 0 : NAN;
+    return ordinary ? DRAFTCERT_ORDINARY : DRAFTCERT_DRAFT_NOT_ORDINARY;
+  }
+};
 
 }  // namespace
 
 extern "C" {
 
-int draftcert_row_stats(const draftcert_logits* target, const draftcert_logits* draft, int64_t rows, int64_t vocab,
-                        int64_t k, int threads, const draftcert_row_stats_out* out) {
-  if (!valid(target, rows, vocab) || (draft && !valid(draft, rows, vocab)) || k < 1 || k > vocab || !out ||
-      (rows > 0 && !out->status))
+int64_t draftcert_evaluate(const draftcert_logits* target, const draftcert_logits* draft, const draftcert_rule* rule,
+                           int64_t rows, int64_t vocab, int64_t k, double temperature, int threads,
+                           const draftcert_out* out) {
+  if (!valid(target, rows, vocab) || (draft && !valid(draft, rows, vocab)) || (rule && !valid(*rule, vocab, k)) || k < 1 ||
+      k > vocab || !(temperature >= 1e-150 && temperature <= 1e150) || !out || (rows > 0 && !out->status))
     return -1;
 
   // Logits of two types are compared in float32, or float64 where either is.
   int dtype = target->dtype;
   if (draft && draft->dtype != dtype)
     dtype = dtype == DRAFTCERT_FLOAT64 || draft->dtype == DRAFTCERT_FLOAT64 ? DRAFTCERT_FLOAT64 : DRAFTCERT_FLOAT32;
-  const Kernels& run = kernels();
-  auto scan = draft ? run.scan_pair[dtype] : run.scan[dtype];
+  if (!(temperature >= 0x1p-60 && temperature <= 0x1p60)) dtype = DRAFTCERT_FLOAT64;
+  const Batch batch{target, draft, rule, vocab, k, temperature, dtype, kernels(), *out};
 
   // Few rows are cut into as many segments as there are threads.
   constexpr int64_t kShortest = 1 << 13;
   const int64_t pieces = rows >= 4 * threads ? 1 : std::clamp<int64_t>(threads, 1, vocab / kShortest + 1);
+  std::atomic<int64_t> refused{0};
+  if (pieces == 1) {
+    in_parallel(rows, rows * vocab, threads, [&](int64_t row) {
+      Partial sums;
+      batch.scan(row, 0, vocab, sums);
+      refused += !batch.finish(row, sums);
+    });
+    return refused;
+  }
   const int64_t length = (vocab + pieces - 1) / pieces;
   std::vector<Partial> partials(rows * pieces);
   in_parallel(rows * pieces, rows * vocab, threads, [&](int64_t i) {
-    const int64_t row = i / pieces, begin = i % pieces * length;
-    scan({row_of(*target, row), draft ? row_of(*draft, row) : Row{}, begin, std::min(begin + length, vocab), k}, partials[i]);
+    const int64_t begin = i % pieces * length;
+    batch.scan(i / pieces, begin, std::min(begin + length, vocab), partials[i]);
   });
-
-  in_parallel(rows, draft ? rows * vocab : 0, threads, [&](int64_t row) {
+  for (int64_t row = 0; row < rows; ++row) {
     Partial& sums = partials[row * pieces];
-    for (int64_t i = 1; i < pieces; ++i) merge(sums, partials[row * pieces + i], k);
-    Statistics s = statistics(sums, vocab, dtype == DRAFTCERT_FLOAT64);
-    int status = DRAFTCERT_ORDINARY;
-    if (!std::isfinite(sums.moment) || sums.top[0].value == -INFINITY) status = status_of(row_of(*target, row), vocab);
-    if (status == DRAFTCERT_NAN) sums.top.assign(k, {NAN, -1});
-    if (status != DRAFTCERT_ORDINARY)
-      s = {sums.top[0].value, 0, NAN, NAN, NAN, NAN};
-    else if (draft && !(std::isfinite(sums.cross) && s.kl_error <= s.kl / 128)) {
-      // The difference of two close distributions drowns in rounding, or infinities met: take that row in double.
-      Partial exact;
-      run.scan_pair[DRAFTCERT_FLOAT64]({row_of(*target, row), row_of(*draft, row), 0, vocab, 1}, exact);
-      Statistics in_double = statistics(exact, vocab, true);
-      s.kl = in_double.kl;
-      s.kl_error = in_double.kl_error;
-      if (!std::isfinite(exact.cross)) {
-        status = status_of(row_of(*draft, row), vocab) == DRAFTCERT_ORDINARY ? DRAFTCERT_ORDINARY : DRAFTCERT_DRAFT_NOT_ORDINARY;
-        s.kl = status == DRAFTCERT_ORDINARY ? INFINITY : NAN;
-        s.kl_error = status == DRAFTCERT_ORDINARY ? 0 : NAN;
-      }
-    }
-    put(out->logsumexp, row, s.logsumexp);
-    put(out->logsumexp_error, row, s.logsumexp_error);
-    put(out->entropy, row, s.entropy);
-    put(out->entropy_error, row, s.entropy_error);
-    put(out->kl, row, s.kl);
-    put(out->kl_error, row, s.kl_error);
-    put_top(sums.top, row, k, out->top_values, out->top_ids);
-    out->status[row] = status;
-  });
-  return 0;
-}
-
-int draftcert_at_least(const draftcert_logits* target, int64_t rows, int64_t vocab, const double* threshold, int strict,
-                       const double* reference, int threads, int64_t* count, double* mass, double* moment) {
-  if (!valid(target, rows, vocab) || !threshold || (!reference && (mass || moment))) return -1;
-  const Kernels& run = kernels();
-  in_parallel(rows, rows * vocab, threads, [&](int64_t row) {
-    AtLeast sums = run.at_least(row_of(*target, row), vocab, threshold[row], strict, reference ? reference[row] : 0);
-    put(count, row, sums.count);
-    put(mass, row, sums.mass);
-    put(moment, row, sums.moment);
-  });
-  return 0;
-}
-
-int draftcert_top_after(const draftcert_logits* target, int64_t rows, int64_t vocab, const double* value,
-                        const int64_t* id, int64_t k, int threads, double* top_values, int64_t* top_ids) {
-  if (!valid(target, rows, vocab) || !value || !id || k < 1) return -1;
-  const Kernels& run = kernels();
-  in_parallel(rows, rows * vocab, threads, [&](int64_t row) {
-    std::vector<Entry> top;
-    run.top_after(row_of(*target, row), vocab, value[row], id[row], k, top);
-    put_top(top, row, k, top_values, top_ids);
-  });
-  return 0;
-}
-
-int draftcert_floored_entropy(const draftcert_logits* target, int64_t rows, int64_t vocab, const double* logsumexp,
-                              double floor, int threads, double* out) {
-  if (!valid(target, rows, vocab) || !logsumexp || !(floor >= 0) || !out) return -1;
-  const Kernels& run = kernels();
-  in_parallel(rows, rows * vocab, threads, [&](int64_t row) {
-    out[row] = run.floored_entropy(row_of(*target, row), vocab, logsumexp[row], floor);
-  });
-  return 0;
+    for (int64_t i = 1; i < pieces; ++i) merge(sums, partials[row * pieces + i], k, temperature);
+    refused += !batch.finish(row, sums);
+  }
+  return refused;
 }
 
 int draftcert_use_instruction_set(int level) {
