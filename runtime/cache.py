@@ -33,33 +33,37 @@ class TreeLayer(CacheLayerMixin):
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
         """Allocate the buffers once the shapes are known."""
         self.device = key_states.device
-        self.buffers = [self._allocate(states) for states in (key_states, value_states)]
+        self.buffers = [
+            like.new_zeros(like.shape[0], like.shape[1], self.owner.capacity, like.shape[3])
+            for like in (key_states, value_states)
+        ]
         self.is_initialized = True
 
-    def _allocate(self, states: torch.Tensor) -> torch.Tensor:
-        batch, heads, _, dimension = states.shape
-        return states.new_zeros(batch, heads, self.owner.capacity, dimension)
+    def room(self, tokens: int, key_states: torch.Tensor, value_states: torch.Tensor) -> list[torch.Tensor]:
+        """The buffers, grown where they do not hold so many tokens; of the given states only the shapes count."""
+        self.owner.reserve(tokens)
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        elif self.buffers[0].shape[2] < tokens:
+            old = self.buffers
+            self.lazy_initialization(*old)
+            for grown, buffer in zip(self.buffers, old, strict=True):
+                grown[:, :, : buffer.shape[2]] = buffer
+        return self.buffers
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any):
         """Write the new states behind the committed ones and return everything up to their end."""
         lengths = self.owner.lengths
         added = key_states.shape[2]
         end = max(lengths) + added
-        self.owner.reserve(end)
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-        for index, states in enumerate((key_states, value_states)):
-            buffer = self.buffers[index]
-            if buffer.shape[2] < end:
-                grown = self._allocate(states)
-                grown[:, :, : buffer.shape[2]] = buffer
-                self.buffers[index] = buffer = grown
+        buffers = self.room(end, key_states, value_states)
+        for buffer, states in zip(buffers, (key_states, value_states), strict=True):
             if min(lengths) == max(lengths):
                 buffer[:, :, end - added : end] = states
             else:
                 for row, length in enumerate(lengths):
                     buffer[row, :, length : length + added] = states[row]
-        keys, values = self.buffers
+        keys, values = buffers
         return keys[:, :, :end], values[:, :, :end]
 
     def move(self, row: int, source: torch.Tensor, start: int) -> None:

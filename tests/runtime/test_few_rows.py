@@ -1,16 +1,20 @@
 """The written-out forward pass computes what transformers' does."""
 
 import copy
+import functools
 from typing import Any
 
 import pytest
 import torch
 import transformers
 
+from draftcert.runtime import few_rows as module
+from draftcert.runtime.cpu.layers import linear, run_layers
 from draftcert.runtime.drafters import skip_layers
 from draftcert.runtime.few_rows import few_rows
 from draftcert.runtime.forward import TreeForward
 from draftcert.runtime.tree import Tree
+from draftcert.theory import DraftcertError
 
 TREES = [
     Tree((3, 5, 6, 7, 5, 9, 60), (-1, 0, 0, 1, 2, 2, 4)),
@@ -39,9 +43,49 @@ def check(model: Any) -> None:
         assert torch.allclose(found, expected, atol=2e-4, rtol=2e-4)
 
 
+@pytest.mark.parametrize("level", [0, 1, 2])
 @pytest.mark.parametrize("name", ["llama", "mistral", "mistral-window", "qwen2", "qwen3"])
-def test_logits_are_those_of_transformers(name: str, tiny: Any) -> None:
+def test_logits_are_those_of_transformers(name: str, level: int, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        linear(torch.ones(1, 1), torch.ones(1, 1), level=level)
+    except RuntimeError:
+        pytest.skip("this machine lacks the instruction set")
+    monkeypatch.setattr(module, "run_layers", functools.partial(run_layers, level=level))
     check(tiny(name))
+
+
+def test_a_cache_that_grows_and_one_that_was_never_filled(tiny: Any) -> None:
+    tree = Tree((3, *range(20)), (-1, *range(20)))
+    found = []
+    for fast in (True, False):
+        forward = TreeForward(tiny(), fast)
+        cache = forward.new_cache([1], 1)
+        with torch.inference_mode():
+            found.append(forward([tree], cache)[0])
+            cache.commit(0, range(0, 21, 3))
+            found.append(forward([tree], cache)[0])
+            assert cache.capacity > 21
+    for fast, usual in zip(found[:2], found[2:], strict=True):
+        assert torch.allclose(fast, usual, atol=2e-4, rtol=2e-4)
+
+
+def test_weights_that_move_are_found_and_those_that_change_type_refused(tiny: Any) -> None:
+    model = copy.deepcopy(tiny())
+    forward = TreeForward(model)
+
+    def logits() -> torch.Tensor:
+        with torch.inference_mode():
+            return forward([TREES[0]], forward.new_cache([0], 8))[0]
+
+    before = logits()
+    for parameter in model.parameters():
+        parameter.data = parameter.data.clone()
+    assert torch.equal(logits(), before)
+    model.lm_head.weight.data = 2 * model.lm_head.weight.data
+    assert torch.equal(logits(), 2 * before)
+    model.double()
+    with pytest.raises(DraftcertError, match="make a new one"):
+        logits()
 
 
 def test_biases_scaled_rotations_and_windows_of_some_layers(tiny: Any) -> None:
