@@ -1,7 +1,8 @@
 """What a server's top log-probabilities determine: certificates, exactly or as intervals, and ties.
 
-Only the listed tokens are known, and only to the precision they were printed in. Both are told apart: where the list
-determines the certificate the interval has the width of the rounding, elsewhere that of the unseen tail. KL(target ||
+Only the listed tokens are known, and only to the precision of the server's arithmetic and of the printed decimals. Both
+are told apart: where the list determines the certificate the interval has the width of that rounding, elsewhere that of
+the unseen tail. KL(target ||
 draft) cannot be found from such lists, so nothing here says that a drafter is certified.
 """
 
@@ -16,7 +17,7 @@ from typing import Any
 
 from ..numerics import MeanKLGuarantee, certificate_from_top_logprobs
 from ..theory import DraftcertError, Rule, parse_rule
-from .responses import TopLogprobs, read_responses, rounding
+from .responses import TopLogprobs, normalizer_error, read_responses, rounding
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,14 @@ class Position:
     """One position of a response.
 
     `lower`, `upper`: the certificate in nats. `determined`: whether the list fixes it but for rounding. `gap`: by how
-    much the most likely token leads, in nats. `tie`: "exact", "within rounding", "near" or "".
+    much the most likely token `top` leads, in nats; both `None` where that token may be missing from the list. `tie`:
+    "exact", "within rounding", "near" or "".
     """
 
     where: str
     token: str
-    top: str
-    gap: float
+    top: str | None
+    gap: float | None
     tie: str
     lower: float
     upper: float
@@ -54,7 +56,7 @@ class LogprobsAudit:
             "candidates": self.candidates,
             "positions": len(self.positions),
             "determined": sum(position.determined for position in self.positions),
-            "not_the_most_likely_token": sum(position.token != position.top for position in self.positions),
+            "not_the_most_likely_token": sum(each.top not in (None, each.token) for each in self.positions),
             "ties": dict(sorted(ties.items())),
             "mean_kl_for": {f"{share} %": guarantee.mean_kl(Fraction(share, 100)) for share in (50, 80, 95)},
         }
@@ -86,20 +88,33 @@ def audit_logprobs(
 
 
 def _position(row: TopLogprobs, rule: Rule, candidates: int, vocabulary: int | None, near: float) -> Position:
+    if not row.contiguous:
+        return Position(row.where, row.chosen.token, None, None, "", 0.0, math.inf, False)
     # A token of probability zero says nothing that the remaining mass does not.
     listed = [entry for entry in row.entries[: row.contiguous] if entry.logprob > -math.inf]
     if not listed:
         raise DraftcertError(f"{row.where}: no token has a probability above 0")
     logprobs = [entry.logprob for entry in listed]
     error = rounding(logprobs)
+    lists = _possible(logprobs, error, vocabulary)
     try:
-        found = [
-            certificate_from_top_logprobs(shifted, rule, candidates, vocabulary=vocabulary)
-            for shifted in _rounded_either_way(logprobs, error)
-        ]
+        found = [certificate_from_top_logprobs(each, rule, candidates, vocabulary=vocabulary) for each in lists]
+        fewest, most = min(each.fewest for each in found), max(each.most for each in found)
+        if fewest < most:
+            # What is accepted turns within the rounding or with the unseen tail: the ends on every list.
+            at_least, at_most = (
+                [
+                    certificate_from_top_logprobs(each, f"top_m({count})", candidates, vocabulary=vocabulary)
+                    for each in lists
+                ]
+                for count in (max(fewest, 1), min(most, len(listed)))
+            )
+        else:
+            at_least = at_most = found
     except DraftcertError as problem:
         raise DraftcertError(f"{row.where}: {problem}") from problem
-    lower, upper = min(float(each.lower) for each in found), max(float(each.upper) for each in found)
+    lower = min(float(each.lower) for each in at_least) if fewest else 0.0
+    upper = max(float(each.upper) for each in (found if most > len(listed) else at_most))
     gap = logprobs[0] - logprobs[1] if len(logprobs) > 1 else math.inf
     return Position(
         row.where,
@@ -109,26 +124,28 @@ def _position(row: TopLogprobs, rule: Rule, candidates: int, vocabulary: int | N
         "exact" if gap == 0 else "within rounding" if gap <= 2 * error * (1 + 1e-9) else "near" if gap <= near else "",
         max(0.0, lower - _slack(lower, error)) if math.isfinite(lower) else lower,
         upper + _slack(upper, error) if math.isfinite(upper) else upper,
-        all(each.exact for each in found),
+        fewest == most and all(each.exact for each in found),
     )
 
 
-def _rounded_either_way(logprobs: list[float], error: float) -> list[list[float]]:
-    """The printed list, and the lists that round to it with the fewest and the most accepted tokens.
+def _possible(logprobs: list[float], error: float, vocabulary: int | None) -> list[tuple[float, ...]]:
+    """The lists at the ends of what a list may have been before rounding.
 
     Thresholds are a probability, or move with the most likely token: so all others are moved with it, and against it.
+    Then all are moved together, as far as the server's sum over the row may be off and the masses stay possible: the
+    listed ones at most 1, and at least that with unlisted tokens no likelier than the last.
     """
-    lists = [logprobs]
+    off = normalizer_error(vocabulary)
+    lists = []
     for top, others in ((error, -error), (-error, error), (error, error), (-error, -error)):
         first = logprobs[0] + top
-        lists.append([first, *(min(value + others, first) for value in logprobs[1:])])
-    return [_at_most_one(moved) for moved in lists]
-
-
-def _at_most_one(logprobs: list[float]) -> list[float]:
-    """Scaled down to a total of 1 where rounding took it above; a certificate scales by as much."""
-    total = math.fsum(map(math.exp, logprobs))
-    return logprobs if total <= 1 else [value - math.log(total) for value in logprobs]
+        moved = [first, *(min(value + others, first) for value in logprobs[1:])]
+        listed = math.fsum(map(math.exp, moved))
+        most = math.inf if vocabulary is None else listed + (vocabulary - len(moved)) * math.exp(moved[-1])
+        highest = min(off, -math.log(listed))
+        lowest = min(max(-off, -math.log(most)), highest) if most > 0 else highest
+        lists += [tuple(value + shift for value in moved) for shift in (lowest, highest)]
+    return lists
 
 
 def _slack(value: float, error: float) -> float:

@@ -113,7 +113,8 @@ def logprobs(
     for each in found.positions:
         interval = readable(each.lower) if each.determined else f"{readable(each.lower)} to {readable(each.upper)}"
         place = each.where.removeprefix(f"{file}:")
-        table.add_row(place, repr(each.token), repr(each.top), readable(each.gap), each.tie, interval)
+        likely = "–" if each.top is None else repr(each.top)
+        table.add_row(place, repr(each.token), likely, readable(each.gap), each.tie, interval)
     out.print(table)
     for name, value in found.summary().items():
         out.print(f"{name}: {value}", markup=False)

@@ -29,11 +29,16 @@ TOLERANCE = Fraction(1, 10**4)
 
 @dataclass(frozen=True)
 class CertificateInterval:
-    """A rigorous interval for a certificate in nats; `exact` when the list determines it."""
+    """A rigorous interval for a certificate in nats; `exact` when the list determines it.
+
+    Between `fewest` and `most` of the listed tokens are accepted; one more than there are stands for unlisted ones.
+    """
 
     lower: Mpf
     upper: Mpf
     exact: bool
+    fewest: int
+    most: int
 
 
 def certificate_from_top_logprobs(
@@ -99,7 +104,7 @@ class _List:
         high = bounds(upper)[1] if upper.is_finite() else mpmath.inf
         if mpmath.isfinite(low) and low:
             low = max(low - ROUNDING, mpmath.mpf(0))
-        return CertificateInterval(low, high + ROUNDING if high else high, bool(exact))
+        return CertificateInterval(low, high + ROUNDING if high else high, bool(exact), fewest, most)
 
     def _accepted(self) -> tuple[int, int]:
         """Least and largest number of accepted tokens among the list and one unlisted token as likely as possible."""

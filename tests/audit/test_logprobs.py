@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from draftcert.audit.logprobs import audit_logprobs
+from draftcert.audit.responses import normalizer_error
 from draftcert.numerics import certificate
 from draftcert.theory import DraftcertError
 
@@ -37,7 +38,7 @@ def row(*probabilities):
 
 
 def test_a_list_that_shows_the_competitor_determines_the_certificate(write):
-    (found,) = audit_logprobs(write(chat(row(0.6, 0.4)))).positions
+    (found,) = audit_logprobs(write(chat(row(0.6, 0.4))), vocabulary=2).positions
     assert found.determined
     assert found.lower <= 0.020135513550688866 <= found.upper
     assert found.upper - found.lower < 1e-6
@@ -85,6 +86,25 @@ def test_every_distribution_that_rounds_to_the_list_is_within_the_interval(write
             (found,) = audit_logprobs(write(chat(printed)), rule).positions
             truth = float(certificate(probabilities.tolist(), rule, normalize=True))
             assert found.lower <= truth <= found.upper, (probabilities, rule)
+
+
+@pytest.mark.parametrize("listed", [3, 8])
+def test_every_distribution_whose_sum_the_server_got_wrong_is_within_the_interval(write, listed):
+    """All log-probabilities of a row are off together where the sum of its exponentials is."""
+    rng = np.random.default_rng(3)
+    rules = ("strict_greedy", "additive(0.2)", "absolute(0.2)", "medusa_typical(0.09, 0.3)", "absolute(0.3) | top_m(2)")
+    shifts = [-1, 1, *rng.uniform(-1, 1, 8)]
+    for shift in shifts:
+        probabilities = np.sort(rng.dirichlet(np.ones(8) * 0.6))[::-1]
+        # A rule's threshold lies just beside a token, so that the shift decides what seems to be accepted.
+        probabilities[1] = probabilities[0] - 0.2 * (1 + rng.uniform(-0.01, 0.01))
+        probabilities = np.sort(np.abs(probabilities))[::-1] / np.abs(probabilities).sum()
+        off = shift * normalizer_error()
+        entries = [(f"t{i}", float(np.log(p)) + off) for i, p in enumerate(probabilities[:listed])]
+        for rule in rules:
+            (found,) = audit_logprobs(write(chat(entries)), rule).positions
+            truth = float(certificate(probabilities.tolist(), rule, normalize=True))
+            assert found.lower <= truth <= found.upper, (probabilities, rule, shift)
 
 
 def test_the_summary_counts(write):
