@@ -164,7 +164,7 @@ def _at(expression: Expression, point: Mapping[sympy.Basic, sympy.Rational]) -> 
 @cache
 def _forms(domain: Domain) -> LogForm:
     """What has been decided on a domain is not decided again."""
-    return LogForm(Signs(domain))
+    return LogForm(Signs(domain, _points(domain)))
 
 
 # ---- equalities and inequalities -------------------------------------------------------------------------------

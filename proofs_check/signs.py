@@ -6,23 +6,29 @@ point of the domain, 1 only where it is nonnegative on it, and 0 where it cannot
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import sympy
 from flint import fmpq_mpoly
 
 from ..theory.errors import DraftcertError
 from ..theory.functions import Bennett, expm1, log1p
 from ..theory.theorem import Domain, Range
-from .rational import Expression, Key, Quotient, Ring, is_rational, key
+from .rational import Expression, Key, Quotient, Ring, is_rational, key, number
 
 UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
 
 
 class Signs:
-    """Reads signs on one domain. Interior: every bound strict, except that integers take all their values."""
+    """Reads signs on one domain. Interior: every bound strict, except that integers take all their values.
 
-    def __init__(self, domain: Domain) -> None:
+    `points` are some points of the domain: a polynomial that is negative at one is not looked at any further.
+    """
+
+    def __init__(self, domain: Domain, points: Iterable[Mapping[sympy.Basic, Expression]] = ()) -> None:
         self.ring = Ring(tuple(each.symbol for each in domain))
         self._domain = domain
+        self._points = [tuple(number(point[each.symbol]) for each in domain) for point in points]
         self._known: dict[Expression, int] = {}
         self._polynomials: dict[Key, int] = {}
         self._from_lower = [
@@ -137,6 +143,8 @@ class Signs:
         name = key(f)
         if name not in self._polynomials:
             self._polynomials[name] = UNKNOWN
+            if any(f(*point) < 0 for point in self._points):
+                return UNKNOWN
             here = self._by_terms(f)
             self._polynomials[name] = here if here == POSITIVE else max(here, self._eliminate(f))
         return self._polynomials[name]

@@ -18,10 +18,12 @@ from .strict_greedy import M1, T5, T7
 from .suprema import M3_TOP, MI, MS
 from .tree_suprema import M7_LARGE
 from .trees import M6, M7
+from .vocabulary import M3_TOP_VOCABULARY, M3_VOCABULARY, M5_VOCABULARY
 
 _IN_ORDER = (
     *(T0, T1, T2, T3, T4, T5, T6, T7),
     *(M1, M2, M3, M4, M5, M6, M7, M7_LARGE, M3_TOP, MS, MI),
+    *(M3_VOCABULARY, M3_TOP_VOCABULARY, M5_VOCABULARY),
     *(B1, B2, B2_CONTINUOUS, B3, B3_REVERSE, B3_TOTAL_VARIATION, B4, B5),
 )
 

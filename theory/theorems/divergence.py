@@ -7,7 +7,6 @@ from ..formulas import KL, KL_OF_LOGS
 from ..theorem import Equal, Establishes, Range, Role, Rows, SumEqual, SumFact, SumProof, Theorem, TokenClass
 from .symbols import d, p, q
 
-
 _ANY, _POSITIVE = Range(p, S.Zero, S.One), Range(p, S.Zero, S.One, open_below=True)
 
 
@@ -21,8 +20,8 @@ T0 = Theorem(
     title="Divergence without cancellation",
     statement=(
         "KL(p||q) = sum p ln(p/q) = sum q h((p-q)/q) with Bennett's h >= 0: no term is negative. From d = ln(p/q) "
-        "alone it is sum p (d + e^-d - 1) if every p is positive: where p = 0 < q, d does not tell q, and the sum falls "
-        "short of KL by the mass of the draft there."
+        "alone it is sum p (d + e^-d - 1) if every p is positive: where p = 0 < q, d does not tell q, and the sum "
+        "falls short of KL by the mass of the draft there."
     ),
     hypotheses=("p and q have mass one", "in terms of d: p > 0 for every token"),
     derivation=(),
