@@ -64,7 +64,7 @@ def generate(
     ] = "recycling+lookup",
     rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens to generate at most.")] = 128,
-    max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree, its root included.")] = 32,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree, its root included.")] = 16,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     compare: Annotated[

@@ -86,7 +86,7 @@ class GreedyTreeDecoder:
         target: Any,
         drafter: Drafter | None = None,
         rule: Rule | None = None,
-        max_nodes: int = 32,
+        max_nodes: int = 16,
         latency: Latency | Literal["measured"] | None = None,
         fast: bool = True,
     ):

@@ -53,8 +53,8 @@ class FewRows:
         batch, nodes = tokens.shape
         hidden = body.embed_tokens(tokens)
         cosine, sine = (part.contiguous() for part in body.rotary_emb(hidden, positions))
-        masks = {kind: mask.contiguous() for kind, mask in masks.items()}
-        everywhere = next(iter(masks.values()))
+        added = {kind: torch.zeros(mask.shape).masked_fill_(~mask, -torch.inf) for kind, mask in masks.items()}
+        everywhere = next(iter(added.values()))
         lengths = torch.tensor(cache.lengths)
         states = hidden.new_empty(batch, shape.key_heads, 0, shape.dimension)
         shape.batch, shape.nodes, shape.span = batch, nodes, everywhere.shape[-1]
@@ -62,7 +62,7 @@ class FewRows:
         for layer, number, kind in zip(self._layers, self._numbers, self._kinds, strict=True):
             keys, values = cache.layers[number].room(everywhere.shape[-1], states, states)
             layer.keys, layer.values = keys.data_ptr(), values.data_ptr()
-            layer.mask = masks.get(kind, everywhere).data_ptr()
+            layer.mask = added.get(kind, everywhere).data_ptr()
             shape.capacity = keys.shape[2]
         run_layers(shape, self._layers, hidden, cosine, sine)
         rows = body.norm(hidden).view(batch * nodes, -1)

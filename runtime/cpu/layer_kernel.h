@@ -159,18 +159,23 @@ void gated(float* gate, const float* up, int64_t size) {
 }
 
 // R <= kRows queries that share keys: scores, softmax, the mean of the values. `scores`: room for R rows of `span`.
-void attend(const Attention& a, const float* queries, const float* keys, const float* values, const uint8_t* const* masks,
+void attend(const Attention& a, const float* queries, const float* keys, const float* values, const float* const* masks,
             float* const* outputs_of, int64_t rows, float* scores) {
   Product all{keys, nullptr, scores, a.span, a.span, false};
   product(queries, all, 0, a.span, rows, a.dimension);
   for (int64_t r = 0; r < rows; ++r) {
     float* row = scores + r * a.span;
-    const uint8_t* mask = masks[r];
-    float largest = -std::numeric_limits<float>::max();
-    for (int64_t s = 0; s < a.span; ++s) {
-      row[s] = mask[s] ? row[s] * a.scale : -INFINITY;
-      largest = row[s] > largest ? row[s] : largest;
+    const float* mask = masks[r];
+    V best = -std::numeric_limits<float>::max() - V{};
+    int64_t s = 0;
+    for (; s + LANES <= a.span; s += LANES) {
+      V score = load(row + s) * a.scale + load(mask + s);
+      store(row + s, score);
+      best = score > best ? score : best;
     }
+    float largest = -std::numeric_limits<float>::max();
+    for (int i = 0; i < LANES; ++i) largest = std::max(largest, best[i]);
+    for (; s < a.span; ++s) largest = std::max(largest, row[s] = row[s] * a.scale + mask[s]);
     V mass{};
     pieces(a.span, [&](int64_t s, auto load, auto store) {
       V e = exponential(load(row + s) - largest);

@@ -43,7 +43,7 @@ struct Kernels {
   void (*rotate)(const float* x, const float* cosine, const float* sine, float* y, int64_t dimension);
   void (*gated)(float* gate, const float* up, int64_t size);
   void (*attend)(const Attention&, const float* queries, const float* keys, const float* values,
-                 const uint8_t* const* masks, float* const* outputs, int64_t rows, float* scores);
+                 const float* const* masks, float* const* outputs, int64_t rows, float* scores);
   int rows;
 };
 
@@ -173,7 +173,7 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
       int64_t shared = task / tasks_a_key, first = task % tasks_a_key * run.rows;
       int64_t sequence = shared / s.key_heads, head = shared % s.key_heads;
       int64_t count = std::min<int64_t>(run.rows, group * s.nodes - first);
-      const uint8_t* masks[8];
+      const float* masks[8];
       float* outputs[8];
       for (int64_t i = 0; i < count; ++i) {
         int64_t row = sequence * s.nodes + (first + i) / group;

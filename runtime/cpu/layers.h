@@ -10,7 +10,7 @@ struct draftcert_layer {
   const float *query_bias, *key_bias, *value_bias, *output_bias, *gate_bias, *up_bias, *down_bias;
   const float *query_norm, *key_norm;
   float *keys, *values;  // the cache: [batch, key_heads, capacity, dimension]
-  const uint8_t* mask;   // [batch, nodes, span]: whether a node attends to a place of the cache
+  const float* mask;     // [batch, nodes, span]: 0 where a node attends to a place of the cache, else -inf
 };
 
 struct draftcert_shape {
