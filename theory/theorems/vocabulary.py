@@ -87,7 +87,7 @@ _POOLED = (*_COUNTS, _THRESHOLD, Range(g, S.Zero, _turn))
 _other = (1 - g - m * tau) / (n + 1)
 _first = g + _other
 _level = (_first + m * tau) / (m + 1)
-_KNOWN_TOP = Range(top, g, S.One)
+_ANY_TOP = Range(top, S.Zero, S.One)
 _lift = log(_first / _level) / (n + 1)
 _apart = log(_first / _other) / (n + 1)
 
@@ -105,10 +105,10 @@ M5_VOCABULARY = Theorem(
     derivation=(),
     conclusions=(
         Infimum(
-            _rows((*_UNPOOLED, _KNOWN_TOP), top - g, tau),
+            _rows((*_UNPOOLED, _ANY_TOP), top - g, tau),
             _pair(_first, tau),
             weak_duality(
-                _rows((*_UNPOOLED, _KNOWN_TOP), top - g, tau),
+                _rows((*_UNPOOLED, _ANY_TOP), top - g, tau),
                 {"first": _first / _level, "competitor": tau / _level},
                 1 + _lift,
                 slopes={"other": -_lift},
@@ -118,10 +118,10 @@ M5_VOCABULARY = Theorem(
             _family(_UNPOOLED, _first, _other, tau, pooled=False),
         ),
         Infimum(
-            _rows((*_POOLED, _KNOWN_TOP), top - g, tau),
+            _rows((*_POOLED, _ANY_TOP), top - g, tau),
             _all_pooled(_first, _other, tau),
             weak_duality(
-                _rows((*_POOLED, _KNOWN_TOP), top - g, tau),
+                _rows((*_POOLED, _ANY_TOP), top - g, tau),
                 {name: _tokens * x for name, x in (("first", _first), ("other", _other), ("competitor", tau))},
                 1 + log(_tokens * _other) + _apart,
                 slopes={"other": -_apart},
@@ -168,7 +168,7 @@ _inner = m * alpha * log(alpha) - _fixed * log(omega)
 """Nonnegative where omega is at most rho, the mean of 1 and alpha, which weighs 1 and m alpha, in logarithms."""
 _shared = log(_tokens * _least) + (m * alpha * log(alpha) + n * log(omega)) / (_fixed + n)
 _NO_LARGER = SumFact({"other": _inner * (_room - p)}, S.Zero, at_least=True)
-_POOLED_ROWS = _rows((*_RATIO, Range(top, _gap, S.One)), _room, alpha * top, _NO_LARGER)
+_POOLED_ROWS = _rows((*_RATIO, _ANY_TOP), S.One, alpha * top, _NO_LARGER)
 _BY_RATIO = weak_duality(
     _POOLED_ROWS,
     {name: _tokens * _least * x for name, x in (("first", S.One), ("other", omega), ("competitor", alpha))},
@@ -180,7 +180,7 @@ _BY_RATIO = weak_duality(
         "competitor": (n * log(omega / alpha) + log(1 / alpha)) / (_fixed + n) * (alpha * top - p),
     },
 )
-_ANY_MARGIN = _rows((*_RATIO, Range(top, S.Zero, S.One)), S.One, alpha * top, SumFact({"first": _inner}))
+_ANY_MARGIN = _rows((*_RATIO, _ANY_TOP), S.One, alpha * top, SumFact({"first": _inner}))
 _AT_LEAST = weak_duality(
     _ANY_MARGIN,
     {name: _tokens * _least * x for name, x in (("first", S.One), ("other", omega), ("competitor", alpha))},
@@ -213,10 +213,10 @@ M3_VOCABULARY = Theorem(
     derivation=(),
     conclusions=(
         Infimum(
-            _rows((*_UNPOOLED, _KNOWN_TOP), top - g, alpha * top),
+            _rows((*_UNPOOLED, _ANY_TOP), top - g, alpha * top),
             _pair(_first, alpha * _first),
             weak_duality(
-                _rows((*_UNPOOLED, _KNOWN_TOP), top - g, alpha * top),
+                _rows((*_UNPOOLED, _ANY_TOP), top - g, alpha * top),
                 {"first": _up, "competitor": _down},
                 1 + (log(_up) + m * alpha * log(_down)) / (_fixed + n),
                 slopes={"other": -_spare},
@@ -284,10 +284,10 @@ M3_TOP_VOCABULARY = Theorem(
     derivation=(),
     conclusions=(
         Infimum(
-            _rows(_UNPOOLED, top, alpha * top),
+            _rows(_UNPOOLED, S.One, alpha * top),
             _pair(top, alpha * top),
             weak_duality(
-                _rows(_UNPOOLED, top, alpha * top),
+                _rows(_UNPOOLED, S.One, alpha * top),
                 {"first": _up, "competitor": _down},
                 S.One,
                 anchors={"competitor": alpha * top},
@@ -295,10 +295,10 @@ M3_TOP_VOCABULARY = Theorem(
             _family(_UNPOOLED, top, _left, alpha * top, pooled=False),
         ),
         Infimum(
-            _rows(_POOLED, top, alpha * top),
+            _rows(_POOLED, S.One, alpha * top),
             _all_pooled(top, _left, alpha * top),
             weak_duality(
-                _rows(_POOLED, top, alpha * top),
+                _rows(_POOLED, S.One, alpha * top),
                 {name: _tokens * x for name, x in (("first", top), ("other", _left), ("competitor", alpha * top))},
                 1 + log(_tokens * _left),
                 slopes={"other": S.Zero},
