@@ -26,9 +26,8 @@ def validate(
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to spread the cases over.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Validate the certificates against exact convex programs, certified to 50 digits, and attack them."""
+    """Validate certificates against exact convex programs, to 50 digits; attack them and the margin bounds."""
     from ..numerics import validate as run
-    from ..numerics.validate import RULES
 
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
@@ -37,7 +36,7 @@ def validate(
         report = run(
             profile,
             seed,
-            rules=tuple(rules or RULES),
+            rules=rules,
             hours=hours,
             processes=processes,
             ray=ray,
@@ -53,6 +52,17 @@ def validate(
             out.print(f"{row.formula}: {caught} of {row.mutants} false formulas noticed", style="dim")
             for missed in row.missed:
                 out.print(f"  not noticed: {missed}", style="red")
+        for row in report.sharpness:
+            near = ", ".join(
+                f"{what} within {distance:.1e}"
+                for what, distance in (("attained", row.attained), ("approached", row.approached))
+                if distance is not None
+            )
+            out.print(
+                f"{row.rule}, {row.known}, {row.side}: {row.bounds} margin bounds attacked, {row.sharp} sharp"
+                + (f", {near}" if near else ""),
+                style="red" if row.failures else "dim",
+            )
         for failure in report.failures:
             out.print(failure, style="red")
     if folder:

@@ -54,9 +54,13 @@ class RowStatistics:
     logit_ratio: Fraction | None = None
     multiplicities: tuple[tuple[int, int], ...] | None = None
 
-    def count(self, rule: Rule) -> int:
-        """How many tokens the rule accepts."""
-        return fold_conditions(rule.accepts, self._count, min, max)
+    def count(self, rule: Rule, *, ranks: bool = True) -> int:
+        """How many tokens the rule accepts; without `ranks`, by its conditions on other things than the rank."""
+
+        def count(condition: Condition) -> int:
+            return 0 if isinstance(condition, RankCondition) and not ranks else self._count(condition)
+
+        return fold_conditions(rule.accepts, count, min, max)
 
     def _count(self, condition: Condition) -> int:
         tokens = len(self.row)

@@ -145,14 +145,13 @@ class _Polish:
             pulls = [self.divergence.slope(level / p) if p else 0 for p in masses]
             return mpmath.fsum(pulls) / n - self.divergence.slope(ratio)
 
-        if free == 0:  # nothing is scaled; the ratio still says which slope the multipliers are measured from
-            ratio = mpmath.exp(mpmath.findroot(excess, 0, solver="secant"))
-            return ratio, mpmath.mpf(1) / n
-
         # In the ratio the excess grows from -oo to +oo; Newton's steps stay inside what the signs have bracketed.
-        low, high = mpmath.mpf(-1), mpmath.log(1 / free)
+        # With free = 0 nothing is scaled; the ratio still says which slope the multipliers are measured from.
+        low, high = mpmath.mpf(-1), mpmath.log(1 / free) if free else mpmath.mpf(1)
         while excess(low) > 0:
             low *= 2
+        while not free and excess(high) < 0:
+            high *= 2
         point = (low + high) / 2 if high < 0 else min(mpmath.mpf(0), high / 2)
         for _ in range(20 * self.digits):
             value = excess(point)

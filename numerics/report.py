@@ -14,6 +14,11 @@ from typing import Any
 from ..theory import DraftcertError
 from .agreement import COMPARED
 from .mutation import mutants
+from .sharpness import Reached
+
+SIDES = ("infimum", "supremum")
+LEAST_SHOWN = 1e-16
+"""Distances below it are drawn here."""
 
 
 @dataclass(frozen=True)
@@ -56,22 +61,40 @@ class MutationRow:
 
 
 @dataclass(frozen=True)
+class BoundRow:
+    """One line of the report: the attacked margin bounds of one rule."""
+
+    rule: str
+    known: str
+    side: str
+    bounds: int
+    sharp: int
+    """How many of them are an infimum or supremum; the others are valid bounds only."""
+    attained: float | None
+    """The farthest that the search stayed from a sharp bound which some target attains, in nats."""
+    approached: float | None
+    """The same of sharp bounds that are only approached."""
+    failures: int
+
+
+@dataclass(frozen=True)
 class Report:
     """All outcomes of a run in the order of its cases, and their summary."""
 
     profile: str
     seed: int
     outcomes: tuple[Outcome, ...]
+    reached: tuple[Reached, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether every case agrees and every mutated formula is caught."""
+        """Whether every case agrees, every mutated formula is caught and every margin bound holds."""
         return not self.failures and not any(row.missed for row in self.mutations)
 
     @property
     def failures(self) -> tuple[dict[str, Any], ...]:
-        """The cases that disagree, each with the exact input that shows it."""
-        return tuple(outcome.failure for outcome in self.outcomes if outcome.failure)
+        """The cases that disagree and the bounds that do not hold, each with the exact input that shows it."""
+        return tuple(found.failure for found in (*self.outcomes, *self.reached) if found.failure)
 
     @property
     def table(self) -> tuple[FamilyRow, ...]:
@@ -95,6 +118,30 @@ class Report:
             rows.append(MutationRow(name, len(changes), [c for k, c in enumerate(changes) if k not in caught]))
         return tuple(rows)
 
+    @property
+    def sharpness(self) -> tuple[BoundRow, ...]:
+        """How close the search came to the margin bounds, by rule and side."""
+        groups: dict[tuple[str, str, str], list[Reached]] = {}
+        for reached in self.reached:
+            of = reached.search
+            groups.setdefault((of.rule, of.known, SIDES[of.supremum]), []).append(reached)
+
+        def farthest(group: list[Reached], attained: bool) -> float | None:
+            distances = [r.nearest for r in group if r.sharp and r.attained == attained and r.nearest is not None]
+            return max(distances, default=None)
+
+        return tuple(
+            BoundRow(
+                *name,
+                len(group),
+                sum(r.sharp for r in group),
+                farthest(group, True),
+                farthest(group, False),
+                sum(r.failure is not None for r in group),
+            )
+            for name, group in groups.items()
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the single outcomes, for JSON."""
         return {
@@ -104,6 +151,7 @@ class Report:
             "cases": len(self.outcomes),
             "families": [asdict(row) for row in self.table],
             "mutations": [asdict(row) for row in self.mutations],
+            "sharpness": [asdict(row) for row in self.sharpness],
             "failures": list(self.failures),
         }
 
@@ -116,7 +164,8 @@ class Report:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         data, page = folder / "report.json", folder / "report.html"
-        data.write_text(json.dumps(self.to_dict() | {"outcomes": [asdict(o) for o in self.outcomes]}, indent=1) + "\n")
+        each = {"outcomes": [asdict(o) for o in self.outcomes], "reached": [asdict(r) for r in self.reached]}
+        data.write_text(json.dumps(self.to_dict() | each, indent=1) + "\n")
         page.write_text(self._page())
         return data, page
 
@@ -128,16 +177,14 @@ class Report:
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent), autoescape=select_autoescape(default=True)
         )
-        return environment.get_template("report.html.j2").render(report=self, plot=self._plot())
+        return environment.get_template("report.html.j2").render(
+            report=self, plot=self._plot(), sharpness_plot=self._sharpness_plot() if self.reached else None
+        )
 
     def _plot(self) -> str:
-        """Digits of every case by family, ours and the solver's, as a PNG in base64."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise DraftcertError("the page needs jinja2 and matplotlib: pip install 'draftcert[report]'") from error
+        """Digits of every case by family, ours and the solver's."""
         families = [row.family for row in self.table]
-        figure = Figure(figsize=(10, 0.45 * len(families) + 1.5), layout="constrained")
+        figure = _figure(0.45 * len(families) + 1.5)
         ours, solver = figure.subplots(1, 2, sharey=True)
         for axes, digits, title in (
             (ours, "digits", "certified digits: formula against optimum"),
@@ -149,6 +196,40 @@ class Report:
             axes.set_title(title, fontsize=10)
             axes.set_yticks(range(len(families)), families)
             axes.grid(axis="x", alpha=0.3)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=110)
-        return base64.b64encode(buffer.getvalue()).decode()
+        return _png(figure)
+
+    def _sharpness_plot(self) -> str:
+        """Distances from the sharp bounds by the number of tokens that may have probability."""
+        figure = _figure(4)
+        sharp = [reached for reached in self.reached if reached.sharp]
+        tokens = sorted({V for reached in sharp for V in reached.tokens})
+        for axes, supremum, title in zip(figure.subplots(1, 2, sharey=True), (False, True), SIDES, strict=True):
+            for reached in sharp:
+                if reached.search.supremum == supremum:
+                    points = [
+                        (tokens.index(V), max(d, LEAST_SHOWN))
+                        for V, d in zip(reached.tokens, reached.distances, strict=True)
+                        if d is not None
+                    ]
+                    axes.plot([x for x, _ in points], [y for _, y in points], "o-", ms=3, lw=0.7, alpha=0.4)
+            axes.set_title(f"distance from the {title}, nats", fontsize=10)
+            axes.set_yscale("log")
+            axes.set_xticks(range(len(tokens)), [f"{V:g}" for V in tokens])
+            axes.set_xlabel("tokens")
+            axes.grid(axis="y", alpha=0.3)
+        return _png(figure)
+
+
+def _figure(height: float) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DraftcertError("the page needs jinja2 and matplotlib: pip install 'draftcert[report]'") from error
+    return Figure(figsize=(10, height), layout="constrained")
+
+
+def _png(figure: Any) -> str:
+    """A figure as a PNG in base64."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    return base64.b64encode(buffer.getvalue()).decode()

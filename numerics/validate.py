@@ -13,12 +13,12 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,9 @@ from .mutation import mutants
 from .polish import Optimum, certified_digits
 from .program import ALL_CHOICES, Solution, solve
 from .report import Outcome, Report
-from .row import ExactRow
+from .row import ExactRow, read_row
+from .sharpness import BOUNDED, Reached, Search, search, searches
+from .shrink import shrink
 
 RULES = (
     "strict_greedy",
@@ -93,11 +95,13 @@ class Profile:
     sizes: tuple[int, ...]
     large: tuple[int, ...] = ()
     """Vocabularies of the last cases, with heavy-tailed logits only."""
+    search_every: int | None = None
+    """Of the margin bounds, every so manieth is attacked."""
 
 
 PROFILES = {
-    "quick": Profile(33, (2, 3, 3, 4, 5)),
-    "full": Profile(2000, (2, 3, 4, 5, 6, 7, 8, 30), (1000, 32_000, 262_144)),
+    "quick": Profile(33, (2, 3, 3, 4, 5), search_every=37),
+    "full": Profile(2000, (2, 3, 4, 5, 6, 7, 8, 30), (1000, 32_000, 262_144), search_every=1),
     "soak": Profile(None, (2, 3, 4, 5, 6, 7, 8, 30, 100)),
 }
 
@@ -132,12 +136,32 @@ def cases(profile: str, seed: int, rules: Sequence[str] = RULES) -> Iterator[Cas
 
 
 def run_case(case: Case) -> Outcome:
-    """Solve, polish and compare one case, and attack its certificate."""
+    """Solve, polish and compare one case, and attack its certificate; a failure is shrunk to a minimal one."""
     row = make_row(FAMILIES[case.family], case.seed, case.index, case.tokens)
+    outcome = _outcome(case, row)
+    if outcome.failure is None or case.tokens > ALL_CHOICES:
+        return outcome
+
+    def failure(weights: Sequence[int]) -> dict[str, Any] | None:
+        if not any(weights):
+            return None
+        return _outcome(replace(case, tokens=len(weights)), read_row(weights, normalize=True)).failure
+
+    smallest = shrink(row.weights, lambda weights: failure(weights) is not None, least=case.candidates + 1)
+    return replace(outcome, failure=outcome.failure | {"minimal": failure(smallest)})
+
+
+def reproduce(failure: Mapping[str, Any]) -> Outcome:
+    """Run a failure of a report again, or the minimal one in it: it is the input in full."""
+    case = Case(**{field.name: failure[field.name] for field in fields(Case)})
+    return _outcome(case, read_row(failure["probabilities"]))
+
+
+def _outcome(case: Case, row: ExactRow) -> Outcome:
     try:
         return _compare(case, row)
-    except DraftcertError as error:
-        failure = asdict(case) | {"error": str(error), "probabilities": row.text}
+    except Exception as error:  # a crash is a finding like any other, and a run of hours outlives it
+        failure = asdict(case) | {"error": f"{type(error).__name__}: {error}", "probabilities": row.text}
         return Outcome(case.key, case.family, "", 0.0, None, failure=failure)
 
 
@@ -172,7 +196,7 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
             "probabilities": row.text,
             "certificate": str(found),
             "certified optimum": value,
-            "solver": min(solution.value for solution in solutions),
+            "solver value": min(solution.value for solution in solutions),
             "digits": worst,
         }
     return Outcome(case.key, case.family, value, worst, solver_digits, caught, failure)
@@ -212,22 +236,23 @@ def validate(
     profile: str = "quick",
     seed: int = 0,
     *,
-    rules: Sequence[str] = RULES,
+    rules: Sequence[str] | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     processes: int | None = None,
     ray: str | None = None,
     results: Path | str | None = None,
     hours: float | None = None,
 ) -> Report:
-    """Compare the theory's certificates with exact convex programs on families of targets.
+    """Compare the theory's certificates with exact convex programs on families of targets, and attack its bounds.
 
     Every case is solved by cvxpy, polished to a proven optimum, and compared with the theory's formulas in value and
-    radius; its certificate is attacked with drafts just below it; false formulas must be noticed.
+    radius; its certificate is attacked with drafts just below it; false formulas must be noticed. A global optimiser
+    tries to beat the margin bounds and must come close to the sharp ones.
 
     Args:
         profile: `quick` (a few hundred cases), `full` (tens of thousands) or `soak` (until `hours` are over).
         seed: the same seed gives the same report in any layout.
-        rules: text of the rules to go through.
+        rules: text of the rules to go through; `RULES`, and `BOUNDED` for margin bounds, if not given.
         progress: called as `progress(done, total)`; the total is None for `soak`.
         processes: local processes; all cores if not given.
         ray: address of a Ray cluster ("auto", "ray://host:10001", "local") to spread the work over instead.
@@ -242,54 +267,72 @@ def validate(
     if (hours is None) == (profile == "soak"):
         raise DraftcertError("'soak' needs hours, and only 'soak' takes them")
     deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
-    per_family = PROFILES[profile].per_family
-    total = None if per_family is None else per_family * len(FAMILIES) + len(PROFILES[profile].large)
-    outcomes: dict[str, Outcome] = {}
+    plan = PROFILES[profile]
+    attacked = list(searches(rules or BOUNDED, seed))[:: plan.search_every] if plan.search_every else []
+    total = None if plan.per_family is None else plan.per_family * len(FAMILIES) + len(plan.large) + len(attacked)
+    found: dict[str, Outcome | Reached] = {}
     with ExitStack() as stack:
-        log = stack.enter_context(_Results(Path(results), [profile, seed, list(rules)])) if results else None
-        known = log.outcomes if log else {}
+        log = stack.enter_context(_Results(Path(results), [profile, seed, list(rules or RULES)])) if results else None
+        known = log.found if log else {}
         wanted: list[str] = []
 
-        def unknown() -> Iterator[Case]:
-            for case in cases(profile, seed, rules):
+        def unknown() -> Iterator[Case | Search]:
+            for task in chain(attacked, cases(profile, seed, rules or RULES)):
                 if time.monotonic() > deadline:
                     return
-                wanted.append(case.key)
-                if case.key in known:
-                    outcomes[case.key] = known[case.key]
+                wanted.append(task.key)
+                if task.key in known:
+                    found[task.key] = known[task.key]
                 else:
-                    yield case
+                    yield task
 
-        for outcome in _spread(unknown(), processes or os.cpu_count() or 1, ray):
-            outcomes[outcome.key] = outcome
+        for each in _spread(unknown(), processes or os.cpu_count() or 1, ray):
+            found[each.key] = each
             if log:
-                log.add(outcome)
+                log.add(each)
             if progress:
-                progress(len(outcomes), total)
+                progress(len(found), total)
     if progress:
-        progress(len(outcomes), total)
-    return Report(profile, seed, tuple(outcomes[key] for key in wanted))
+        progress(len(found), total)
+    in_order = [found[key] for key in wanted]
+    return Report(
+        profile,
+        seed,
+        tuple(each for each in in_order if isinstance(each, Outcome)),
+        tuple(each for each in in_order if isinstance(each, Reached)),
+    )
 
 
-def run_chunk(chunk: list[Case]) -> list[Outcome]:
-    """The cases of one task."""
-    return [run_case(case) for case in chunk]
+def run(task: Case | Search) -> Outcome | Reached:
+    """One case or one search."""
+    if isinstance(task, Case):
+        return run_case(task)
+    try:
+        return search(task)
+    except Exception as error:  # as for a case
+        failure = asdict(task) | {"error": f"{type(error).__name__}: {error}"}
+        return Reached(task.key, "", False, False, [], [], [], failure)
 
 
-def _spread(todo: Iterator[Case], processes: int, ray: str | None) -> Iterator[Outcome]:
-    """Run cases where there is room, a bounded number ahead, and give the outcomes in the order of the cases."""
+def run_chunk(chunk: list[Case | Search]) -> list[Outcome | Reached]:
+    """The cases and searches of one process's turn."""
+    return [run(task) for task in chunk]
+
+
+def _spread(todo: Iterator[Case | Search], processes: int, ray: str | None) -> Iterator[Outcome | Reached]:
+    """Run tasks where there is room, a bounded number ahead, and give what they found in their order."""
     with ExitStack() as stack:
         if ray is not None:
             submit, width = _ray_cluster(ray, stack)
         elif processes == 1:
-            yield from map(run_case, todo)
+            yield from map(run, todo)
             return
         else:
             method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
             context = multiprocessing.get_context(method)
             pool = stack.enter_context(ProcessPoolExecutor(processes, mp_context=context))
             submit, width = lambda chunk: pool.submit(run_chunk, chunk).result, processes
-        running: deque[Callable[[], list[Outcome]]] = deque()
+        running: deque[Callable[[], list[Outcome | Reached]]] = deque()
         while chunk := list(islice(todo, CHUNK)):
             running.append(submit(chunk))
             if len(running) > 4 * width:
@@ -298,7 +341,7 @@ def _spread(todo: Iterator[Case], processes: int, ray: str | None) -> Iterator[O
             yield from result()
 
 
-def _ray_cluster(address: str, stack: ExitStack) -> tuple[Callable[[list[Case]], Callable[[], list[Outcome]]], int]:
+def _ray_cluster(address: str, stack: ExitStack) -> tuple[Callable[[list], Callable[[], list]], int]:
     """A way to submit chunks to a Ray cluster, and how many it runs at once."""
     try:
         import ray
@@ -309,7 +352,7 @@ def _ray_cluster(address: str, stack: ExitStack) -> tuple[Callable[[list[Case]],
         stack.callback(ray.shutdown)
     remote = ray.remote(run_chunk)
 
-    def submit(chunk: list[Case]) -> Callable[[], list[Outcome]]:
+    def submit(chunk: list) -> Callable[[], list]:
         reference = remote.remote(chunk)
         return lambda: ray.get(reference)
 
@@ -324,7 +367,7 @@ class _Results:
 
     def __init__(self, path: Path, head: list[Any]) -> None:
         self.path, self.head = path, head
-        self.outcomes: dict[str, Outcome] = {}
+        self.found: dict[str, Outcome | Reached] = {}
 
     def __enter__(self) -> _Results:
         text = self.path.read_text() if self.path.exists() else ""
@@ -335,8 +378,9 @@ class _Results:
                 f"{self.path} holds results of another run, {lines[0]}, not of {json.dumps(self.head)}"
             )
         for line in lines[1:]:
-            outcome = Outcome(**json.loads(line))
-            self.outcomes[outcome.key] = outcome
+            values = json.loads(line)
+            found = Reached(**values) if "bound" in values else Outcome(**values)
+            self.found[found.key] = found
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(whole or json.dumps(self.head) + "\n")
         self.file = self.path.open("a")
@@ -345,7 +389,7 @@ class _Results:
     def __exit__(self, *_: object) -> None:
         self.file.close()
 
-    def add(self, outcome: Outcome) -> None:
-        """Save an outcome."""
-        self.file.write(json.dumps(asdict(outcome)) + "\n")
+    def add(self, found: Outcome | Reached) -> None:
+        """Save what a task found."""
+        self.file.write(json.dumps(asdict(found)) + "\n")
         self.file.flush()

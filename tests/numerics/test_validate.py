@@ -5,14 +5,15 @@ import sys
 from fractions import Fraction
 
 import pytest
+import sympy
 from flint import fmpq
 
-from draftcert.numerics import validate
+from draftcert.numerics import sharpness, validate
 from draftcert.numerics.agreement import COMPARED
 from draftcert.numerics.attack import attack, is_rejected
 from draftcert.numerics.certificate import certificate
 from draftcert.numerics.families import FAMILIES, make_row
-from draftcert.numerics.validate import PROFILES, Profile, cases, run_case
+from draftcert.numerics.validate import PROFILES, Case, Profile, cases, reproduce, run_case
 from draftcert.theory import DraftcertError
 
 
@@ -85,6 +86,56 @@ def test_a_wrong_certificate_fails_with_its_input(small, monkeypatch):
     assert failure
     assert failure["digits"] < 7
     assert sum(map(Fraction, failure["probabilities"])) == 1
+
+
+def test_a_failure_is_shrunk_to_a_minimal_input(monkeypatch):
+    """The level is off by 1e-12 where three or more tokens are moved: small weights show it."""
+    level = COMPARED["level"]
+    n = level.arguments[1].symbol
+    wrong = level.expression * (1 + (n - 1) * (n - 2) * sympy.Rational(1, 10**12))
+    module = sys.modules[run_case.__module__]
+    monkeypatch.setattr(module, "COMPARED", {"level": dataclasses.replace(level, expression=wrong)})
+    outcomes = (run_case(Case("generic", index, 0, 6, "strict_greedy", 4)) for index in range(9))
+    failure = next(outcome.failure for outcome in outcomes if outcome.failure)
+    assert len(failure["probabilities"]) == 6
+    minimal = failure["minimal"]
+    weights = [Fraction(p) for p in minimal["probabilities"]]
+    assert len(weights) == 5
+    assert max(weight.denominator for weight in weights) <= 20
+    assert sum(weights) == 1
+    assert minimal["digits"] < 13
+    assert reproduce(json.loads(json.dumps(minimal))).failure == minimal
+    monkeypatch.undo()
+    assert reproduce(minimal).failure is None
+
+
+def test_a_crash_is_a_failure_with_its_input(monkeypatch):
+    module = sys.modules[run_case.__module__]
+    monkeypatch.setattr(module, "certify", lambda *_: 1 / 0)
+    failure = run_case(Case("ties", 0, 0, 4, "top_m(2)", 1)).failure
+    assert failure
+    assert failure["error"].startswith("ZeroDivisionError")
+    assert failure["minimal"]["tokens"] == 2
+
+
+def test_bounds_are_part_of_a_run(monkeypatch, tmp_path):
+    monkeypatch.setitem(PROFILES, "small", Profile(0, (2,), search_every=9))
+    monkeypatch.setattr(sharpness, "VOCABULARIES", (3, 10**100))
+    monkeypatch.setattr(sharpness, "GENERATIONS", 60)
+    file = tmp_path / "results.jsonl"
+    report = validate("small", 0, processes=1, results=file, rules=["strict_greedy", "typical(1, 1/2)"])
+    assert len(report.reached) == 96 // 9 + 1
+    assert {row.rule for row in report.sharpness} == {"strict_greedy", "typical(1, 1/2)"}
+    assert sum(row.bounds for row in report.sharpness) == len(report.reached)
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(lines[:4]) + "\n")
+    assert validate("small", 0, processes=2, results=file, rules=["strict_greedy", "typical(1, 1/2)"]) == report
+    data, page = report.write(tmp_path)
+    assert len(json.loads(data.read_text())["reached"]) == len(report.reached)
+    assert page.read_text().count("data:image/png;base64,iVBOR") == 2
+    assert "valid, not sharp" in page.read_text()
+    broken = dataclasses.replace(report.reached[0], failure={"error": "a target lies beyond the bound"})
+    assert not dataclasses.replace(report, reached=(broken, *report.reached[1:])).ok
 
 
 def test_attack_refutes_a_certificate_that_claims_too_much():
