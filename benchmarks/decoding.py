@@ -81,8 +81,11 @@ def by_trees(name: str, target: LoadedModel, drafter: Drafter | None = None, **o
     return Mode(name, run, decoder.drafter)
 
 
-def make_modes(target: LoadedModel, names: Sequence[str], every: bool) -> list[Mode]:
-    """The modes whose name contains one of `names` and the baseline; without names those that matter, or all."""
+def make_modes(target: LoadedModel, only: Sequence[str], skip: Sequence[str], every: bool) -> list[Mode]:
+    """The baseline and the modes whose name contains one of `only` and none of `skip`.
+
+    Without `only` those that matter, or all.
+    """
     # A drafter that costs a tenth of the target and, untrained, is worth next to nothing: the same one for both sides.
     count = target.model.config.num_hidden_layers
     thin = skip_layers(target, sorted({0, count // 2, count - 1}))
@@ -104,7 +107,9 @@ def make_modes(target: LoadedModel, names: Sequence[str], every: bool) -> list[M
         "no trees": lambda name: by_trees(name, target, Union()),
     }
     more: dict[str, Callable[[str], Mode]] = {
-        "trees, prior, transformers' forward pass": lambda name: by_trees(name, target, union(), max_nodes=24, fast=False),
+        "trees, prior, transformers' forward pass": lambda name: by_trees(
+            name, target, union(), max_nodes=24, fast=False
+        ),
         "trees, prior, static": lambda name: by_trees(name, target, union(shape="static"), max_nodes=24),
         "trees, prior, certificate-guided": lambda name: by_trees(
             name, target, union(shape="certificate-guided"), max_nodes=24
@@ -114,7 +119,9 @@ def make_modes(target: LoadedModel, names: Sequence[str], every: bool) -> list[M
     chosen = {
         name: make
         for name, make in chain(main.items(), more.items())
-        if name == BASELINE or (any(part in name for part in names) if names else every or name in main)
+        if name == BASELINE
+        or (any(part in name for part in only) if only else every or name in main)
+        and not any(part in name for part in skip)
     }
     return [make(name) for name, make in chosen.items()]
 
@@ -252,14 +259,15 @@ def main() -> int:
     parser.add_argument("--limit", type=int, help="prompts altogether")
     parser.add_argument("--new", type=int, default=128, help="new tokens of each prompt at most")
     parser.add_argument("--only", action="append", default=[], help="modes whose name contains this, and the baseline")
+    parser.add_argument("--skip", action="append", default=[], help="no modes whose name contains this")
     parser.add_argument("--all-modes", action="store_true", help="the policies of trees, too")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "decoding.json")
     options = parser.parse_args()
     target = load_model(options.model, options.dtype, options.device)
     prompts = choose(load_prompts(options.prompts), options.per_category, options.limit)
-    for mode in make_modes(target, options.only, options.all_modes):
+    for mode in make_modes(target, options.only, options.skip, options.all_modes):
         mode.run(prompts[0][1].token_ids(target.tokenizer)[:32], 8)
-    modes = make_modes(target, options.only, options.all_modes)
+    modes = make_modes(target, options.only, options.skip, options.all_modes)
     settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts")}
     settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
     progress = Progress(options.output, settings, modes)

@@ -26,16 +26,24 @@ _log = logging.getLogger(__name__)
 class Assistant(SuccessorDrafter):
     """Draft with a transformers causal model of the target's vocabulary.
 
-    `width` successors of a node are considered and `beam` nodes of a level expanded, `depth` levels deep. Where the
-    two vocabularies differ in size (one is padded), only ids that both have are drafted.
+    `width` successors of a node are considered and `beam` nodes of a level expanded, `depth` levels deep, or until the
+    draft model gives no path so far a probability of `confidence`. Where the two vocabularies differ in size (one is padded), only ids that both have are drafted.
 
     Raises:
         DraftcertError: a draft model that cannot take drafts back.
     """
 
-    def __init__(self, draft: Any, target_vocabulary: int | None = None, width: int = 4, beam: int = 2, depth: int = 4):
+    def __init__(
+        self,
+        draft: Any,
+        target_vocabulary: int | None = None,
+        width: int = 4,
+        beam: int = 2,
+        depth: int = 4,
+        confidence: float = 0.2,
+    ):
         self.forward = TreeForward(draft.model if isinstance(draft, LoadedModel) else draft)
-        self.width, self.beam, self.depth = width, beam, depth
+        self.width, self.beam, self.depth, self.confidence = width, beam, depth, confidence
         self.vocabulary = min(self.forward.vocabulary, target_vocabulary or self.forward.vocabulary)
         if target_vocabulary not in (None, self.forward.vocabulary):
             _log.warning(
@@ -60,8 +68,11 @@ class Assistant(SuccessorDrafter):
         fresh = list(context[self._cache.lengths[0] :])
         if max(fresh) >= self.forward.vocabulary:  # a token the draft model does not have: it cannot go on from here
             return
-        chain = Tree(tuple(fresh), tuple(range(-1, len(fresh) - 1)))
-        rows = self.forward([chain], self._cache)[0][-1:]
+        if self._cache.lengths[0]:
+            chain = Tree(tuple(fresh), tuple(range(-1, len(fresh) - 1)))
+            rows = self.forward([chain], self._cache)[0][-1:]
+        else:
+            rows = self.forward.prefill([fresh], self._cache)[0]
         # The root stays uncommitted: it is node 0 of the draft model's own tree at every level.
         self._cache.commit(0, range(len(fresh) - 1))
         level: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
@@ -81,6 +92,8 @@ class Assistant(SuccessorDrafter):
                 self._found[path] = list(zip(ids, chances, strict=True))
                 likely += [((*path, token), mass * chance) for token, chance in self._found[path]]
             level = sorted(likely, key=lambda item: -item[1])[: self.beam]
+            if level[0][1] < self.confidence:
+                return
 
     def successors(self, context: Sequence[int], path: tuple[int, ...]) -> Successors:
         """What the draft model found likely after this path; nothing where it did not look."""

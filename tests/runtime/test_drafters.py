@@ -1,5 +1,6 @@
 """Drafters: best-first growth, what they learn, and that none can change the output."""
 
+import pickle
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
@@ -173,7 +174,7 @@ MAKERS: dict[str, Callable[[Any], Drafter]] = {
     "recycling-guided": lambda model: TokenRecycling(shape="certificate-guided"),
     "recycling-prior": lambda model: TokenRecycling(prior=successor_table(TreeForward(model))),
     "lookup": lambda model: PromptLookup(),
-    "itself": lambda model: Assistant(model, width=1, beam=1, depth=4),
+    "itself": lambda model: Assistant(model, width=1, beam=1, depth=4, confidence=0),
     "first-layer": lambda model: Assistant(skip_layers(model, [0]), 61, width=3, beam=3, depth=3),
     "union": lambda model: Union(Assistant(skip_layers(model, [1])), TokenRecycling(), PromptLookup()),
 }
@@ -198,6 +199,37 @@ def test_assistant_of_a_smaller_vocabulary_drafts_shared_ids_only(tiny: Any, cap
     assert "only the 40 shared ones" in caplog.text
     assert max(drafter.propose([1, 2], 30, 3).tokens) < 40
     assert len(drafter.propose([1, 2, 61], 30, 3)) == 1
+
+
+def test_assistant_goes_deeper_while_it_is_confident(tiny: Any) -> None:
+    deep, shallow = (Assistant(tiny(), confidence=bound).begin([1, 2]).propose([1, 2], 40, 4) for bound in (0.0, 1.01))
+    assert max(deep.depths) == 4
+    assert max(shallow.depths) == 1
+    assert shallow.tokens[1:] == tuple(deep.tokens[child] for child in deep.children[0])
+
+
+def test_union_refuses_what_proposes_whole_trees_only() -> None:
+    class Whole:
+        def begin(self, prompt: Sequence[int]) -> Drafter:
+            return self
+
+        def propose(self, context: Sequence[int], max_nodes: int, max_depth: int) -> Tree:
+            return Tree((context[-1],), (-1,))
+
+        def observe(self, context: Sequence[int], observation: Observation) -> None:
+            pass
+
+    with pytest.raises(DraftcertError, match="Whole cannot join a union"):
+        Union(PromptLookup(), Whole())
+
+
+def test_what_was_learned_can_be_kept(tiny: Any) -> None:
+    drafter = Union(TokenRecycling(), PromptLookup())
+    GreedyTreeDecoder(tiny(), drafter).generate([5, 17, 3], 30, eos_token_id=())
+    again = pickle.loads(pickle.dumps(drafter))
+    assert again.members[0].table == drafter.members[0].table  # type: ignore[attr-defined]
+    context = [5, 17, 3, 9]
+    assert again.begin(context).propose(context, 12, 4) == drafter.begin(context).propose(context, 12, 4)
 
 
 def test_layers_that_do_not_exist_are_refused(tiny: Any) -> None:
