@@ -45,5 +45,5 @@ def certificate_hinge(
     found = certify(target_logits.detach(), rule, candidates, draft_logits, sound=False)
     if found.kl is None:
         raise RuntimeError("certify returned no divergence")
-    excess = (found.kl - inside * found.value).clamp(min=0)
+    excess = (found.kl - inside * found.value.detach()).clamp(min=0)
     return (excess + plain * found.kl if plain else excess).mean()

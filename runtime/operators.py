@@ -124,8 +124,8 @@ def _gradients(ctx: Any, *upstream: Tensor | None) -> tuple[Tensor | None, ...]:
     log_target = torch.log_softmax(target.double() / ctx.temperature, -1)
     p = log_target.exp()
     by_value, by_kl = upstream[0], upstream[6]
-    result, draft_result = torch.zeros_like(p), None
-    if by_value is not None:
+    result, draft_result = (torch.zeros_like(p) if ctx.needs_input_grad[0] else None), None
+    if by_value is not None and result is not None:
         pool, finite = _pool(target, level, log_target, accepted, ctx.candidates), value.isfinite()
         slope = p * (torch.where(pool, log_target - level.log()[..., None], 0.0) - value[..., None])
         slope = torch.where((p > 0) & finite[..., None] & pool.any(-1, keepdim=True), slope, 0.0)
@@ -133,11 +133,13 @@ def _gradients(ctx: Any, *upstream: Tensor | None) -> tuple[Tensor | None, ...]:
     if by_kl is not None and drafts:
         log_draft = torch.log_softmax(drafts[0].double() / ctx.temperature, -1)
         finite = kl.isfinite()[..., None]
-        slope = torch.where((p > 0) & finite, p * (log_target - log_draft - kl[..., None]), 0.0)
-        result = result + by_kl[..., None] * slope / ctx.temperature
+        if result is not None:
+            slope = torch.where((p > 0) & finite, p * (log_target - log_draft - kl[..., None]), 0.0)
+            result = result + by_kl[..., None] * slope / ctx.temperature
         draft_slope = torch.where(finite, log_draft.exp() - p, 0.0)
         draft_result = (by_kl[..., None] * draft_slope / ctx.temperature).to(drafts[0].dtype)
-    return result.to(target.dtype), draft_result, None, None, None, None, None
+    result = None if result is None else result.to(target.dtype)
+    return result, draft_result, None, None, None, None, None
 
 
 def _pool(target: Tensor, level: Tensor, log_target: Tensor, accepted: Tensor, candidates: int) -> Tensor:
