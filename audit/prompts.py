@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..runtime.models import token_ids
 from ..theory.errors import DraftcertError
 
 
@@ -21,12 +22,7 @@ class Prompt:
 
     def token_ids(self, tokenizer: Any) -> list[int]:
         """The prompt's tokens: through the tokenizer's chat template for a chat, as plain text otherwise."""
-        if self.messages is not None and tokenizer.chat_template is not None:
-            encoded = tokenizer.apply_chat_template(
-                list(self.messages), add_generation_prompt=True, return_dict=True, tokenize=True
-            )
-            return list(encoded["input_ids"])
-        return list(tokenizer(self.text)["input_ids"])
+        return token_ids(tokenizer, self.text if self.messages is None else self.messages)
 
 
 def load_prompts(path: str | Path | None = None) -> list[Prompt]:

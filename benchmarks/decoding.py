@@ -20,7 +20,6 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -116,14 +115,12 @@ def make_modes(target: LoadedModel, only: Sequence[str], skip: Sequence[str], ev
         ),
         "trees, prior, cost-aware": lambda name: by_trees(name, target, union(), max_nodes=32, latency="measured"),
     }
-    chosen = {
-        name: make
-        for name, make in chain(main.items(), more.items())
-        if name == BASELINE
-        or (any(part in name for part in only) if only else every or name in main)
-        and not any(part in name for part in skip)
-    }
-    return [make(name) for name, make in chosen.items()]
+
+    def wanted(name: str) -> bool:
+        asked = any(part in name for part in only) if only else every or name in main
+        return name == BASELINE or (asked and not any(part in name for part in skip))
+
+    return [make(name) for name, make in (main | more).items() if wanted(name)]
 
 
 def choose(prompts: Sequence[Prompt], per_category: int | None, limit: int | None) -> list[tuple[str, Prompt]]:

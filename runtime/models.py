@@ -37,19 +37,11 @@ class LoadedModel:
     tokenizer: Any
     name: str
 
-    def encode(self, prompt: str, system: str | None = None) -> torch.Tensor:
-        """Token ids `[1, length]` of one user turn in the model's chat template, or of the bare text if it has none."""
-        if getattr(self.tokenizer, "chat_template", None):
-            turns = [{"role": "system", "content": system}] if system else []
-            encoded = self.tokenizer.apply_chat_template(
-                [*turns, {"role": "user", "content": prompt}],
-                add_generation_prompt=True,
-                return_tensors="pt",
-                return_dict=True,
-            )
-        else:
-            encoded = self.tokenizer(prompt, return_tensors="pt")
-        return encoded["input_ids"].to(self.model.device)
+    def encode(self, prompt: str | Sequence[dict[str, str]], system: str | None = None) -> torch.Tensor:
+        """Token ids `[1, length]` of a chat's messages or of one user turn; `system`: a message before them."""
+        turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+        first = [{"role": "system", "content": system}] if system else []
+        return torch.tensor([token_ids(self.tokenizer, [*first, *turns])], device=self.model.device)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
@@ -78,6 +70,19 @@ def load_model(
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
         model = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype, **settings)
     return LoadedModel((model if spread else model.to(place)).eval(), tokenizer, str(source or DEFAULT_MODEL))
+
+
+def token_ids(tokenizer: Any, prompt: str | Sequence[dict[str, str]]) -> list[int]:
+    """The tokens of a plain text, or of a chat that the assistant is to answer.
+
+    A chat goes through the tokenizer's chat template; where it has none, the last message's text stands for it.
+    """
+    if isinstance(prompt, str):
+        return list(tokenizer(prompt)["input_ids"])
+    if not getattr(tokenizer, "chat_template", None):
+        return token_ids(tokenizer, prompt[-1]["content"])
+    encoded = tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, return_dict=True, tokenize=True)
+    return list(encoded["input_ids"])
 
 
 def load_tokenizer(source: str | Path | None = None) -> Any:

@@ -27,7 +27,8 @@ class Assistant(SuccessorDrafter):
     """Draft with a transformers causal model of the target's vocabulary.
 
     `width` successors of a node are considered and `beam` nodes of a level expanded, `depth` levels deep, or until the
-    draft model gives no path so far a probability of `confidence`. Where the two vocabularies differ in size (one is padded), only ids that both have are drafted.
+    draft model gives no path so far a probability of `confidence`. Where the two vocabularies differ in size (one is
+    padded), only ids that both have are drafted.
 
     Raises:
         DraftcertError: a draft model that cannot take drafts back.

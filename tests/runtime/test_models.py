@@ -11,7 +11,7 @@ import transformers
 
 from draftcert.runtime import models
 from draftcert.runtime.decoder import GreedyTreeDecoder
-from draftcert.runtime.models import default_gguf, load_model
+from draftcert.runtime.models import default_gguf, load_model, token_ids
 from draftcert.theory import DraftcertError
 
 
@@ -39,6 +39,9 @@ def test_chat_template(folder: Path) -> None:
     loaded.tokenizer.chat_template = "{% for m in messages %}w1 {{ m.content }} {% endfor %}w2"
     assert loaded.encode("w5").tolist() == [[1, 5, 2]]
     assert loaded.encode("w5", system="w6").tolist() == [[1, 6, 1, 5, 2]]
+    chat = [{"role": role, "content": word} for role, word in (("user", "w3"), ("assistant", "w4"), ("user", "w5"))]
+    assert loaded.encode(chat).tolist() == [[1, 3, 1, 4, 1, 5, 2]]
+    assert token_ids(loaded.tokenizer, "w5") == [5]
 
 
 @pytest.mark.parametrize(
