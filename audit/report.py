@@ -31,7 +31,7 @@ class Report:
         """What a terminal shows: the facts, rules and widths, and the recommended settings, as Markdown."""
         facts = [f"{name}: {readable(value)}" for name, value in self.summary["facts"].items()]
         shown = [table for part in self.sections for table in part.tables if table.key in ("sweep", "recommendation")]
-        return "\n".join([*facts, *(line for table in shown for line in ("", *_markdown(table)))])
+        return "\n".join([*facts, *(line for table in shown for line in ("", *as_markdown(table)))])
 
 
 def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
@@ -59,7 +59,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["value"] = readable
-    environment.filters["markdown"] = _markdown
+    environment.filters["markdown"] = as_markdown
     trace = audit.trace()
     context = {
         "facts": facts,
@@ -91,7 +91,7 @@ def readable(value: Any) -> str:
     return str(value)
 
 
-def _markdown(table: Table) -> list[str]:
+def as_markdown(table: Table) -> list[str]:
     """A Markdown table, its columns padded to line up."""
     cells = [list(table.columns), *([_cell(value) for value in row] for row in table.rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(table.columns))]

@@ -1,12 +1,14 @@
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from draftcert.audit.recommend import Wanted, recommend
 from draftcert.audit.records import Audit
-from draftcert.audit.report import readable, write_report
+from draftcert.audit.report import as_markdown, readable, write_report
 from draftcert.audit.run import Configuration, run_audit
+from draftcert.audit.tables import Table
 from draftcert.theory import DraftcertError
 
 
@@ -66,6 +68,13 @@ def test_an_unfinished_audit_is_named(audited, tmp_path):
     shutil.copy(audited / "audit.json", tmp_path)
     with pytest.raises(DraftcertError, match="is not finished"):
         write_report(tmp_path)
+
+
+def test_the_documented_reproduction_shows_its_own_numbers():
+    docs = Path(__file__).parents[2] / "docs"
+    published = json.loads((docs / "reproduction" / "smollm2.json").read_text())["tables"]["beside_published"]
+    table = Table("beside_published", "", "", tuple(published["columns"]), published["rows"])
+    assert "\n".join(as_markdown(table)) in (docs / "reproduction.md").read_text()
 
 
 def test_readable_numbers():
