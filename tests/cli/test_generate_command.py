@@ -1,0 +1,64 @@
+"""`draftcert generate` and `explain` with a tiny model in a folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+import tokenizers
+import torch
+import transformers
+from platformdirs import user_cache_path
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A model of 61 words, and a cache of its own for what is kept about it; compiled kernels are shared."""
+    cache = tmp_path / "cache" / "draftcert"
+    cache.mkdir(parents=True)
+    for library in user_cache_path("draftcert").glob("*.so"):
+        (cache / library.name).symlink_to(library)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256}
+    config = transformers.LlamaConfig(**sizes, **heads, bos_token_id=None, eos_token_id=None, pad_token_id=0)
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.mul_(6)
+    model.save_pretrained(tmp_path / "model")
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w0"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def generate(draftcert, folder: Path, drafter: str):
+    return draftcert(
+        *("generate", "--model", folder, "--prompt", "w5 w17 w3", "--max-new-tokens", 24),
+        *("--drafter", drafter, "--compare", "--json"),
+    )
+
+
+def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
+    run = generate(draftcert, folder, f"recycling:prior+lookup+layers:0+assistant:{folder}")
+    assert run.returncode == 0, run.stdout + run.stderr
+    (record,) = json.loads(run.stdout)["prompts"]
+    assert record["identical"] is True
+    assert record["new_tokens"] == 24
+    assert record["tokens_per_pass"] > 2  # the assistant is the target itself
+    # What follows each token was asked once, and is kept for the next time.
+    (kept,) = (tmp_path / "cache" / "draftcert" / "successors").iterdir()
+    assert len(json.loads(kept.read_text())["value"]) == 61
+
+
+@pytest.mark.parametrize(
+    ("drafter", "message"),
+    [("recycling:later", "no drafter is called 'recycling:later'"), ("layers:0-7", "0 to 1")],
+)
+def test_drafters_that_do_not_exist(draftcert, folder, drafter, message):
+    run = generate(draftcert, folder, drafter)
+    assert run.returncode == 2
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr
