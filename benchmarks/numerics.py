@@ -1,6 +1,9 @@
 """Certified evaluations per second: `certificate` against mpmath alone and against one cvxpy solve, in one run.
 
-python benchmarks/numerics.py [--seconds 2] [--json]
+    python benchmarks/numerics.py --seconds 1 --output benchmarks/results/numerics.json
+
+All methods of a row run in turn, so that the machine treats them alike. cvxpy solves one program, for the most likely
+competitors. At 262,144 tokens every validated rule is timed.
 """
 
 import argparse
@@ -11,6 +14,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
+from itertools import product
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -19,8 +24,14 @@ from draftcert.numerics import certificate
 from draftcert.numerics.balls import Mpf
 from draftcert.numerics.program import solve
 from draftcert.numerics.row import read_row
+from draftcert.numerics.validate import RULES
+from draftcert.theory import parse_rule
 
 DIGITS = 50
+SIZES = (10, 1000, 262_144)
+FEW_RULES = ("strict_greedy", "typical(9/100, 3/10)")
+LEAST_CALLS = 3
+TOOLS = ("python-flint", "mpmath", "cvxpy", "clarabel", "numpy")
 
 
 def by_mpmath(target: list[float], accepted: int, candidates: int, digits: int = DIGITS) -> Mpf:
@@ -38,53 +49,70 @@ def by_mpmath(target: list[float], accepted: int, candidates: int, digits: int =
         return mpmath.fsum(p * mpmath.log(p / low) for p in moved if p)
 
 
-def rate(call: Callable[[], object], seconds: float) -> dict[str, float]:
-    """Median and 90th percentile of the time of one call, and calls per second."""
-    call()
-    times, end = [], time.perf_counter() + seconds
-    while len(times) < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
+def rates(calls: dict[str, Callable[[], object]], seconds: float) -> dict[str, dict[str, float]]:
+    """For every method: calls, median and 90th percentile of the time of one, and calls per second."""
+    times: dict[str, list[float]] = {method: [] for method in calls}
+    for call in calls.values():
         call()
-        times.append(time.perf_counter() - start)
+    end = time.perf_counter() + seconds
+    while min(map(len, times.values())) < LEAST_CALLS or time.perf_counter() < end:
+        for method, call in calls.items():
+            start = time.perf_counter()
+            call()
+            times[method].append(time.perf_counter() - start)
     return {
-        "calls": len(times),
-        "per_second": 1 / statistics.median(times),
-        "median_s": statistics.median(times),
-        "p90_s": sorted(times)[int(0.9 * (len(times) - 1))],
+        method: {
+            "calls": len(taken),
+            "per_second": 1 / statistics.median(taken),
+            "median_s": statistics.median(taken),
+            "p90_s": sorted(taken)[int(0.9 * (len(taken) - 1))],
+        }
+        for method, taken in times.items()
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=2.0, help="per row")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+def measure(seconds: float, show: Callable[[dict], None]) -> list[dict]:
+    """All rows: a vocabulary, rule and number of candidates, by method."""
     rows = []
-    for tokens in (8, 1000, 262_144):
+    for tokens in SIZES:
         logits = np.random.default_rng(0).standard_t(4, tokens) * 2
         scores = np.exp(logits - logits.max())
         target = scores / scores.sum()
         plain, row = target.tolist(), read_row(target)
-        for rule in ("strict_greedy", "typical(0.09, 0.3)"):
-            for candidates in (1, 4):
-                methods: dict[str, Callable[[], object]] = {
-                    "certificate": partial(certificate, target, rule, candidates, DIGITS)
-                }
-                if rule == "strict_greedy":
-                    methods["mpmath"] = partial(by_mpmath, plain, 1, candidates)
-                    if tokens <= 1000:
-                        methods["cvxpy"] = partial(solve, row, 1, candidates)
-                for method, call in methods.items():
-                    about = {"tokens": tokens, "rule": rule, "candidates": candidates, "method": method}
-                    rows.append(about | rate(call, options.seconds))
-                    if not options.json:
-                        line = (
-                            "{tokens:>7} {rule:<20} m={candidates} {method:<12} {per_second:>10.1f}/s  p90 {p90_s:.4f}s"
-                        )
-                        print(line.format(**rows[-1]), flush=True)
-    if options.json:
-        tools = {name: version(name) for name in ("python-flint", "mpmath", "cvxpy", "clarabel", "numpy")}
-        print(json.dumps({"digits": DIGITS, "machine": platform.processor(), "tools": tools, "rows": rows}, indent=1))
+        for rule, candidates in product(RULES if tokens == SIZES[-1] else FEW_RULES, (1, 4)):
+            if tokens == SIZES[-1] and candidates > 1 and rule not in FEW_RULES:
+                continue
+            ratio = "19/20" if parse_rule(rule).needs_logits else None
+            calls: dict[str, Callable[[], object]] = {
+                "certificate": partial(certificate, target, rule, candidates, DIGITS, logit_ratio=ratio)
+            }
+            if rule == "strict_greedy":
+                calls["mpmath"] = partial(by_mpmath, plain, 1, candidates)
+                if tokens < SIZES[-1]:
+                    calls["cvxpy"] = partial(solve, row, 1, candidates)
+            for method, result in rates(calls, seconds).items():
+                rows.append({"tokens": tokens, "rule": rule, "candidates": candidates, "method": method} | result)
+                show(rows[-1])
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=2.0, help="per vocabulary, rule and number of candidates")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    line = "{tokens:>7} {rule:<36} m={candidates} {method:<12} {per_second:>10.1f}/s  p90 {p90_s:.4f}s"
+    rows = measure(options.seconds, lambda row: print(line.format(**row), flush=True))
+    if options.output:
+        about = {
+            "digits": DIGITS,
+            "machine": platform.platform(),
+            "python": platform.python_version(),
+            "tools": {name: version(name) for name in TOOLS},
+            "rows": rows,
+        }
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps(about, indent=1) + "\n")
 
 
 if __name__ == "__main__":

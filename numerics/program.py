@@ -37,6 +37,8 @@ class Solution:
     draft: np.ndarray | None
     competitors: tuple[int, ...]
     solver: str
+    claimed: bool = True
+    """Whether the solver says that its value is optimal to its tolerances."""
 
 
 def solve(
@@ -85,4 +87,5 @@ def _solve_choice(
     if draft.value is None:
         raise DraftcertError(f"{solver} ends '{problem.status}' on {where}")
     value = divergence.value(float(problem.value))  # type: ignore[arg-type]
-    return Solution(value, np.asarray(draft.value), tuple(chosen), solver)
+    claimed = problem.status == cp.OPTIMAL and np.isfinite(value)
+    return Solution(value, np.asarray(draft.value), tuple(chosen), solver, bool(claimed))

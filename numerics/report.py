@@ -32,7 +32,7 @@ class Outcome:
     digits: float
     """Certified digits to which all formulas agree with the optimum, in value and radius."""
     solver_digits: float | None
-    """Digits, in nats, of the solver's own answer; None where no solver was asked."""
+    """Digits, in nats, of the solver's own answer; None where no solver was asked or it claims no optimum."""
     caught: dict[str, list[int]] = field(default_factory=dict)
     """By formula: which of its mutated forms this case refuses."""
     failure: dict[str, Any] | None = None

@@ -213,14 +213,19 @@ def _solutions(case: Case, row: ExactRow, found: Certificate, divergence: Diverg
     if found.witness is None:
         return ()
     draft = np.array([float(q) for q in found.witness])
-    return (Solution(math.nan, draft, found.competitors, "none"),)
+    return (Solution(math.nan, draft, found.competitors, "none", claimed=False),)
 
 
 def _solver_digits(optimum: Optimum, solutions: Sequence[Solution]) -> float | None:
-    """Digits of the solver's own least value, relative to 1 or more nats; at most a double's. None without a solver."""
-    value = min(solution.value for solution in solutions)
-    error = abs(float(to_mpf(optimum.enclosure)) - value) / max(1.0, abs(value))
-    return None if math.isnan(value) else min(16.0, -math.log10(max(error, 1e-16)))
+    """Digits, relative to 1 or more nats, of what a solver claims to be optimal; at most a double's.
+
+    That is its value for the best choice of competitors, or one below the certified optimum for another choice. None
+    where it claims nothing.
+    """
+    best = float(to_mpf(optimum.enclosure))
+    claims = [s.value for s in solutions if s.claimed and (s.competitors == optimum.competitors or s.value < best)]
+    errors = [abs(best - value) / max(1.0, abs(value)) for value in claims]
+    return min(16.0, -math.log10(max(*errors, 1e-16))) if errors else None
 
 
 def _caught(solved: Solved) -> dict[str, list[int]]:

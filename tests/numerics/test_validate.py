@@ -4,16 +4,20 @@ import random
 import sys
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy
 from flint import fmpq
 
 from draftcert.numerics import sharpness, validate
-from draftcert.numerics.agreement import COMPARED
+from draftcert.numerics.agreement import COMPARED, solve_row
 from draftcert.numerics.attack import attack, is_rejected
+from draftcert.numerics.balls import to_mpf
 from draftcert.numerics.certificate import certificate
 from draftcert.numerics.families import FAMILIES, make_row
-from draftcert.numerics.validate import PROFILES, Case, Profile, cases, reproduce, run_case
+from draftcert.numerics.program import Solution
+from draftcert.numerics.row import read_row
+from draftcert.numerics.validate import PROFILES, Case, Profile, _solver_digits, cases, reproduce, run_case
 from draftcert.theory import DraftcertError
 
 
@@ -136,6 +140,24 @@ def test_bounds_are_part_of_a_run(monkeypatch, tmp_path):
     assert "valid, not sharp" in page.read_text()
     broken = dataclasses.replace(report.reached[0], failure={"error": "a target lies beyond the bound"})
     assert not dataclasses.replace(report, reached=(broken, *report.reached[1:])).ok
+
+
+def test_only_what_a_solver_claims_to_be_optimal_counts():
+    solved = solve_row(read_row(["0.5", "0.3", "0.2"]), 1, 1)
+    assert solved
+    optimum = solved.optimum
+    best = float(to_mpf(optimum.enclosure))
+
+    def digits(*answers):
+        solutions = [Solution(value, np.ones(3), (token,), "made up", claimed) for token, value, claimed in answers]
+        return _solver_digits(optimum, solutions)
+
+    assert optimum.competitors == (1,)
+    assert digits((1, best, True), (2, 0.5, True)) == 16
+    assert digits((1, best + 1e-6, True), (2, 0.5, True)) == pytest.approx(6)
+    assert digits((1, 0.4, False), (2, 0.5, True)) is None
+    assert digits((1, best, True), (2, best - 0.01, True)) == pytest.approx(2)  # no choice may be cheaper
+    assert digits((1, 1.0, False), (2, best - 0.01, True)) == pytest.approx(2)
 
 
 def test_attack_refutes_a_certificate_that_claims_too_much():
