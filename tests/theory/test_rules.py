@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftcert.theory import RULES, DraftcertError, RuleFamily
+from draftcert.theory.pool import select_pool
 from draftcert.theory.rule import Rule, WorkedPoint, bind, compare, exact_certificate
 from draftcert.theory.statistics import PROBABILITY, RANK, TOP
 
@@ -104,6 +105,22 @@ def test_worked_points_cover_ties_and_zeros(family: RuleFamily):
     assert any(row.count(max(row)) > 1 for row in rows), "no point with a tie of the largest"
     if family.name != "mars":  # a logit is finite, so no probability is zero
         assert any(0 in row for row in rows), "no point with a probability of zero"
+
+
+@pytest.mark.parametrize("family", RULES.values(), ids=list(RULES))
+def test_worked_points_cover_the_traps(family: RuleFamily):
+    """(a) a competitor above the level is not moved; (b) another accepted token above the level is moved."""
+    kept = moved = 0
+    for point in family.worked_points:
+        row = sorted(map(Fraction, point.probabilities), reverse=True)
+        accepted, competitors = row[: len(point.accepted)], row[len(point.accepted) :][: point.candidates]
+        if not accepted or len(competitors) < point.candidates:
+            continue
+        pool = select_pool(accepted, competitors)
+        kept += competitors[0] > pool.level
+        moved += pool.accepted > 1
+    assert kept, "no point with a competitor above the level"
+    assert moved or family.name == "strict_greedy", "no point where another accepted token is moved"
 
 
 def test_trap_b():

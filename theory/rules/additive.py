@@ -56,6 +56,14 @@ RULE = RuleFamily(
         ),
         WorkedPoint(("1/4",), ("1/3", "1/3", "1/3"), (0, 1, 2), oo, note="uniform: nothing is rejected"),
         WorkedPoint(("0",), ("3/5", "2/5"), (0,), log(Rational(6, 5)) * Rational(3, 5) + log(Rational(4, 5)) * 2 / 5),
+        WorkedPoint(
+            ("1/25",),
+            ("1/2", "9/20", "1/20"),
+            (0,),
+            log(Rational(20, 11)) / 2 + log(Rational(2, 11)) / 20,
+            candidates=2,
+            note="trap (a): the competitor 9/20 lies above the level 11/40 and stays",
+        ),
     ),
     doc=__doc__,
 )

@@ -59,6 +59,15 @@ RULE = RuleFamily(
             logit_ratio="2",
             note="z = (-ln 3, -2 ln 3): with z_(1) < 0 the second token is accepted however unlikely",
         ),
+        WorkedPoint(
+            ("9/10",),
+            ("1/2", "9/20", "1/20"),
+            (0,),
+            log(Rational(20, 11)) / 2 + log(Rational(2, 11)) / 20,
+            candidates=2,
+            logit_ratio="9/10",
+            note="trap (a): the competitor 9/20 lies above the level 11/40 and stays",
+        ),
     ),
     doc=__doc__,
 )

@@ -65,6 +65,14 @@ RULE = RuleFamily(
             log(Rational(3, 2)) / 2 + Rational(9, 20) * log(Rational(27, 20)) + log(Rational(3, 20)) / 20,
             note="trap (b): both accepted tokens lie above the level 1/3 and are moved",
         ),
+        WorkedPoint(
+            ("1", "9/10"),
+            ("3/5", "19/50", "1/50"),
+            (0,),
+            Rational(3, 5) * log(Rational(60, 31)) + log(Rational(2, 31)) / 50,
+            candidates=2,
+            note="trap (a): the threshold .42 rejects the second token, which lies above the level 31/100 and stays",
+        ),
     ),
     doc=__doc__,
 )

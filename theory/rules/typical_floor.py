@@ -59,6 +59,14 @@ RULE = RuleFamily(
             log(Rational(8, 5)) / 2 + log(Rational(2, 5)) / 8,
             note="epsilon lies exactly on four tokens: rejected",
         ),
+        WorkedPoint(
+            ("1", "9/10", "1/100000"),
+            ("3/5", "19/50", "1/50"),
+            (0,),
+            Rational(3, 5) * log(Rational(60, 31)) + log(Rational(2, 31)) / 50,
+            candidates=2,
+            note="trap (a): the threshold .42 rejects the second token, which lies above the level 31/100 and stays",
+        ),
     ),
     doc=__doc__,
 )

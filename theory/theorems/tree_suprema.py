@@ -70,7 +70,7 @@ def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
     )
     level = 1 / _SEVERAL if second_pooled else _half / m
     ratios = {"first": _half / level, "second": _second / level if second_pooled else S.One}
-    moved = {name: -p * log(r) for (name, r), p in zip(ratios.items(), (_half, _second), strict=True)}
+    lost = {name: p * log(r) for (name, r), p in zip(ratios.items(), (_half, _second), strict=True)}
     lower = weak_duality(rows, ratios, S.One)
     # A token of probability 0 has the ratio 0: all of its draft is a loss.
     lower = replace(
@@ -81,7 +81,7 @@ def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
     at = Rational(1, 2) if second_pooled else Rational(1, 4)
     return Certificate(
         rows,
-        Value(-sum(moved.values(), S.Zero)),
+        Value(sum(lost.values(), S.Zero)),
         lower,
         Witness(
             draft={"first": level, "second": level if second_pooled else _second, "zero": level},
@@ -95,7 +95,9 @@ def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
                 },
             ),
             divergence=SumProof(
-                constants=moved, slack=dict.fromkeys(("first", "second", "zero"), NOTHING), rest=NOTHING
+                constants={name: -each for name, each in lost.items()},
+                slack=dict.fromkeys(("first", "second", "zero"), NOTHING),
+                rest=NOTHING,
             ),
         ),
         Family(
