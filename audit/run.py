@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
@@ -224,8 +225,16 @@ _worker: Callable[[], Worker] | None = None
 
 def _start(configuration: Configuration, threads: int, numbers: Any) -> None:
     global _worker
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     device = place(configuration.device, numbers.get(), torch.cuda.device_count())
     _worker = cache(lambda: Worker(configuration, threads, device))
+
+
+def _end_with_parent() -> None:
+    """A pool's processes wait for work for ever: end them when the run is killed."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _measure(index: int, prompt: Prompt) -> Measured:

@@ -2,6 +2,8 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -165,6 +167,43 @@ def test_a_killed_run_goes_on_and_measures_nothing_twice(configuration, expected
     run_audit(tmp_path, configuration, prompts)
     assert measured == [2, 3, 4]
     assert table(tmp_path).equals(expected)
+
+
+ORPHANED = """
+import multiprocessing, os, pickle, signal, sys
+from draftcert.audit.run import run_audit
+
+def kill(done, total):
+    if done == 1:
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    run_audit(*pickle.load(open(sys.argv[1], "rb")), processes=2, progress=kill)
+"""
+
+
+def test_the_processes_of_a_killed_run_end_with_it(configuration, prompts, tmp_path):
+    program, given = tmp_path / "program.py", tmp_path / "given"
+    program.write_text(ORPHANED)
+    given.write_bytes(pickle.dumps((tmp_path / "audit", configuration, prompts)))
+    command = [sys.executable, str(program), str(given)]
+    process = subprocess.run(command, stdout=subprocess.PIPE, timeout=240, check=False, text=True)
+    assert process.returncode == -signal.SIGKILL
+    children = [Path(f"/proc/{number}/stat") for number in process.stdout.split()]
+    assert len(children) == 2
+
+    def running(stat):
+        try:
+            return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    for _ in range(300):
+        if not any(map(running, children)):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"still running: {children}")
 
 
 def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, tiny_model):
