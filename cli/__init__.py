@@ -6,6 +6,7 @@ import typer
 
 from ..theory.errors import DraftcertError
 from .audit import app as audit
+from .bench import app as bench
 from .certify import certify
 from .check import check
 from .cite import cite
@@ -29,6 +30,7 @@ app = typer.Typer(
 for command in (derive, check, validate, certify, codegen, generate, explain, recommend, reproduce, cite):
     app.command()(command)
 app.add_typer(audit, name="audit")
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

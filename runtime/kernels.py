@@ -112,16 +112,20 @@ def _cpu_kernels_for(rows: Tensor, k: int, temperature: float) -> ctypes.CDLL | 
 
 def _row_stats(kernels: ctypes.CDLL, rows: Tensor, k: int, temperature: float) -> Statistics:
     count = rows.shape[0]
-    names = ("logsumexp", "entropy", "logsumexp_error", "entropy_error")
-    sums = {name: torch.empty(count, dtype=torch.float64) for name in names}
-    tops = {
-        "top_values": torch.empty(count, k, dtype=torch.float64),
-        "top_ids": torch.empty(count, k, dtype=torch.int64),
-    }
-    checked = _evaluate(kernels, rows, k, temperature, sums | tops)
+    stats = RowStats(
+        max=torch.empty(count, dtype=torch.float64),
+        argmax=torch.empty(count, dtype=torch.int64),
+        logsumexp=torch.empty(count, dtype=torch.float64),
+        entropy=torch.empty(count, dtype=torch.float64),
+        top_values=torch.empty(count, k, dtype=torch.float64),
+        top_ids=torch.empty(count, k, dtype=torch.int64),
+        logsumexp_error=torch.empty(count, dtype=torch.float64),
+        entropy_error=torch.empty(count, dtype=torch.float64),
+    )
+    checked = _evaluate(kernels, rows, k, temperature, vars(stats))
     if temperature != 1:
-        tops["top_values"] /= temperature
-    stats = RowStats(max=tops["top_values"][:, 0].clone(), argmax=tops["top_ids"][:, 0].clone(), **tops, **sums)
+        stats.max.div_(temperature)
+        stats.top_values.div_(temperature)
     return Statistics(stats, checked=checked)
 
 

@@ -42,8 +42,8 @@ def _row_stats(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     found = statistics(rows, k)
     if not found.checked:
         refuse_rows(rows, found.stats.max, shape, "logits")
-    columns = (getattr(found.stats, name) for name in NAMES)
-    return tuple(column.view(shape + column.shape[1:]) for column in columns)
+    columns = tuple(getattr(found.stats, name) for name in NAMES)
+    return columns if logits.dim() == 2 else tuple(column.view(shape + column.shape[1:]) for column in columns)
 
 
 @torch.library.register_fake(row_stats, lib=LIBRARY)
@@ -84,10 +84,13 @@ def _certify(
         if draft_rows is not None:
             refuse_rows(draft_rows, draft_rows.amax(-1), shape, "draft_logits")
     columns = [found.value, found.level, found.threshold, found.accepted, found.exact, found.passes]
-    if found.kl is None or found.certified is None:
+    if found.kl is not None and found.certified is not None:
+        columns += [found.kl, found.certified]
+    if target.dim() != 2:
         columns = [column.view(shape) for column in columns]
-        return (*columns, target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool))
-    return tuple(column.view(shape) for column in (*columns, found.kl, found.certified))
+    if draft is None:
+        columns += [target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool)]
+    return tuple(columns)
 
 
 @torch.library.register_fake(certify, lib=LIBRARY)

@@ -70,7 +70,8 @@ class Out(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_void_p)
         for name in (
-            *("logsumexp", "logsumexp_error", "entropy", "entropy_error", "top_values", "top_ids", "status"),
+            *("max", "argmax", "logsumexp", "logsumexp_error", "entropy", "entropy_error"),
+            *("top_values", "top_ids", "status"),
             *("kl", "kl_error", "value", "level", "threshold", "accepted", "exact", "passes", "certified"),
         )
     ]

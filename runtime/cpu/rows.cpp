@@ -317,6 +317,8 @@ struct Batch {
       if (rule) certificate = certificate_of(target_row(row), vocab, temperature, sums.top, s, *rule, kernels);
       if (rule && rule->sound) s.kl += s.kl_error, s.kl_error = 0;
     }
+    put(out.max, row, sums.top[0].value);
+    put(out.argmax, row, sums.top[0].id);
     put(out.logsumexp, row, s.logsumexp);
     put(out.logsumexp_error, row, s.logsumexp_error);
     put(out.entropy, row, s.entropy);

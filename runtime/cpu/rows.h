@@ -71,8 +71,7 @@ typedef struct {
   int32_t sound;       // round everything against the claim
 } draftcert_rule;
 
-// Arrays of `rows` entries, the top ones of rows x k in row-major order. The maximum and its id are the first of the
-// top k. Any pointer may be null but the status.
+// Arrays of `rows` entries, the top ones of rows x k in row-major order. Any pointer may be null but the status.
 //
 // |value - exact| <= the error beside it, where exact is of the stored logits over the temperature. With u the unit
 // roundoff of the type the exponentials are taken in (2^-24 for float32, bfloat16 and float16, 2^-53 for float64), V the
@@ -83,6 +82,8 @@ typedef struct {
 // which for logits of a language model is near 3e-6, 5e-5 and 2e-4 nats; errors met are 20 to 300 times smaller. Where
 // the KL's is not below 1/128 of it, that row is evaluated again in float64 (error near 2e-12).
 typedef struct {
+  double* max;  // the first of the top k
+  int64_t* argmax;
   double* logsumexp;
   double* logsumexp_error;
   double* entropy;

@@ -8,7 +8,18 @@ import pytest
 def test_help_lists_every_command(draftcert):
     run = draftcert("--help")
     assert run.returncode == 0
-    for command in ("derive", "check", "validate", "certify", "codegen", "generate", "explain", "audit", "recommend"):
+    for command in (
+        "derive",
+        "check",
+        "validate",
+        "certify",
+        "codegen",
+        "generate",
+        "explain",
+        "audit",
+        "recommend",
+        "bench",
+    ):
         assert command in run.stdout
 
 

@@ -9,7 +9,7 @@ import torch
 
 from draftcert.runtime import certify
 
-ARGUMENTS = ["soundness", "--rows", "20000", "--seed", "7"]
+ARGUMENTS = ["soundness", "--rows", "60000", "--seed", "7"]
 
 
 @pytest.fixture
