@@ -51,7 +51,7 @@ TREE_MARGIN = Formula(
     citation=HERE,
 )
 
-_discriminant = (m - 1) ** 2 * g**2 + 4 * (1 - g**2)
+_discriminant = (m - 1) ** 2 * g**2 + 4 * (1 - g) * (1 + g)
 TREE_RATIO = Formula(
     name="tree_ratio",
     statement="M6: e = y - 1 where y >= 1 solves (1-g) y^2 - g (m-1) y - (1+g) = 0, from g = p_(1) - p_(m+1).",
