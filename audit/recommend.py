@@ -141,7 +141,7 @@ SYSTEMS = (
         tuple((f"0.{e:02d}", f"0.{a}") for e in (3, 5, 9, 20, 40) for a in range(1, 10, 2)),
         TREE_WIDTHS,
         _medusa,
-        f"{DEPTH} heads; the tree gives `width` candidates to each node on the path of first choices, none to others.",
+        f"{DEPTH} heads; each node on the path of first choices has as many candidates as the width, others have none.",
     ),
 )
 
@@ -247,6 +247,8 @@ def promise(wanted: Wanted) -> Iterable[str]:
         "certified": "Certified: on this share of the audited positions the drafter's KL is below the certificate.",
         "measured": "Measured: so often was an accepted token among the drafter's candidates on these positions.",
     }[wanted.by]
+    if wanted.mean_kl is not None:
+        yield "What is certified and measured is the audited drafter's, not that of one with this mean KL."
     yield (
         "Not promised: other prompts, text that differs from the target's own (all positions were measured on it), "
         "speed, and the quality of what a relaxed rule lets pass."

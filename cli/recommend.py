@@ -33,6 +33,7 @@ def recommend(
                 "reached": each.reached,
                 "settings": each.settings,
                 **{key: str(value) if key == "rule" else value for key, value in vars(each.setting).items()},
+                "nodes": each.setting.nodes,
                 "differs": each.differs,
             }
             for each in found
@@ -44,7 +45,9 @@ def recommend(
             verdict = "reaches it" if each.reached else "does not reach it; its best"
             out.print(f"{each.system} {verdict}: {setting.rule}, width {setting.width}", markup=False, style="bold")
             out.print(f"  {each.settings}", markup=False)
-            numbers = {name: getattr(setting, name) for name in ("guaranteed", "certified", "measured", "risk")}
+            numbers = {
+                name: getattr(setting, name) for name in ("guaranteed", "certified", "measured", "risk", "nodes")
+            }
             out.print("  " + ", ".join(f"{name} {readable(value)}" for name, value in numbers.items()), markup=False)
             out.print(f"  mean KL that would guarantee it: below {readable(setting.needed_kl)} nats", markup=False)
             out.print(f"  deployed: {each.differs}", markup=False, style="dim")

@@ -5,6 +5,8 @@ runs start from the same weights, see the same positions in the same order for t
 on prompts that neither has seen.
 
     python examples/distil_drafter.py --prompts 40 --tokens 64 --steps 200
+
+What it found is in docs/audit.md.
 """
 
 from __future__ import annotations
@@ -114,7 +116,7 @@ def main() -> None:
     """Run both and print the comparison, whichever wins."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="smollm2", help="a Llama-like model")
-    parser.add_argument("--layer", type=int, default=24, help="layers of the target that the drafter uses")
+    parser.add_argument("--layer", type=int, default=28, help="layers of the target that the drafter uses")
     parser.add_argument("--prompts", type=int, default=40, help="every fourth is kept for judging")
     parser.add_argument("--tokens", type=int, default=64, help="greedy tokens a prompt")
     parser.add_argument("--steps", type=int, default=200)

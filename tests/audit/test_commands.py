@@ -54,6 +54,10 @@ def test_recommend_says_whether_anything_reaches_it(run, audited):
     assert code == 0
     assert "relaxed_topk: " in printed.out
     assert "Not promised" in printed.out
+    assert "nodes " in printed.out
+    assert "audited drafter" not in printed.out
+    code, printed = run("recommend", audited, "--mean-kl", 0.001)
+    assert "the audited drafter's" in printed.out
     code, printed = run("recommend", audited, "--acceptance", 1, "--by", "certified", "--json")
     assert code == 1
     assert not any(each["reached"] for each in json.loads(printed.out)["recommendations"])
