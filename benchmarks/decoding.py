@@ -100,19 +100,15 @@ def make_modes(target: LoadedModel, only: Sequence[str], skip: Sequence[str], ev
         "transformers prompt lookup": lambda name: by_transformers(name, target, prompt_lookup_num_tokens=10),
         "transformers assisted": lambda name: by_transformers(name, target, assistant_model=thin),
         "trees": lambda name: by_trees(name, target),
-        "trees, prior": lambda name: by_trees(name, target, union(), max_nodes=24),
+        "trees, prior": lambda name: by_trees(name, target, union()),
         "trees, prompt lookup": lambda name: by_trees(name, target, PromptLookup()),
         "trees, assistant": lambda name: by_trees(name, target, Assistant(thin, vocabulary)),
         "no trees": lambda name: by_trees(name, target, Union()),
     }
     more: dict[str, Callable[[str], Mode]] = {
-        "trees, prior, transformers' forward pass": lambda name: by_trees(
-            name, target, union(), max_nodes=24, fast=False
-        ),
-        "trees, prior, static": lambda name: by_trees(name, target, union(shape="static"), max_nodes=24),
-        "trees, prior, certificate-guided": lambda name: by_trees(
-            name, target, union(shape="certificate-guided"), max_nodes=24
-        ),
+        "trees, prior, transformers' forward pass": lambda name: by_trees(name, target, union(), fast=False),
+        "trees, prior, static": lambda name: by_trees(name, target, union(shape="static")),
+        "trees, prior, certificate-guided": lambda name: by_trees(name, target, union(shape="certificate-guided")),
         "trees, prior, cost-aware": lambda name: by_trees(name, target, union(), max_nodes=32, latency="measured"),
     }
 
