@@ -1,7 +1,7 @@
 """Prompts: read from a file of any common shape, or the built-in set of forty."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -26,34 +26,36 @@ class Prompt:
 
 
 def load_prompts(path: str | Path | None = None) -> list[Prompt]:
+    """All prompts of a file as a list: see `read_prompts`."""
+    return list(read_prompts(path))
+
+
+def read_prompts(path: str | Path | None = None) -> Iterator[Prompt]:
     """Read prompts from JSONL (one object a line) or plain text (one prompt a line); the built-in set without a path.
 
     An object holds `prompt` (sent as a chat of one message), `messages` (chat; assistant turns at its end are cut off,
     since the target is to write them), `turns` or `data` (Spec-Bench, MT-Bench and UltraChat: the first turn is taken)
-    or `text` (continued as it is). `id`, `prompt_id` or `question_id`, and `category`, are optional.
+    or `text` (continued as it is). `id`, `prompt_id` or `question_id`, and `category`, are optional. Lines are read
+    when they are asked for: the first prompts of a file of any size cost no more than themselves.
 
     Raises:
         DraftcertError: no such file, no prompt in it, or a line that holds none; the message names the line.
     """
-    if path is None:
-        lines, name, structured = (
-            (files("draftcert.audit") / "prompts.jsonl").read_text("utf-8"),
-            "built-in prompts",
-            True,
-        )
-    else:
-        file = Path(path)
-        if not file.is_file():
-            raise DraftcertError(f"no file of prompts at {file}")
-        lines, name, structured = file.read_text("utf-8"), str(file), file.suffix in (".jsonl", ".json")
-    prompts = list(_parse(lines, name, structured))
-    if not prompts:
+    file = files("draftcert.audit") / "prompts.jsonl" if path is None else Path(path)
+    if not file.is_file():
+        raise DraftcertError(f"no file of prompts at {file}")
+    name, structured = "built-in prompts" if path is None else str(path), file.name.endswith((".jsonl", ".json"))
+    empty = True
+    with file.open("r", encoding="utf-8") as lines:
+        for prompt in _parse(lines, name, structured):
+            empty = False
+            yield prompt
+    if empty:
         raise DraftcertError(f"{name} holds no prompt")
-    return prompts
 
 
-def _parse(lines: str, name: str, structured: bool) -> Iterator[Prompt]:
-    for number, line in enumerate(lines.splitlines(), start=1):
+def _parse(lines: Iterable[str], name: str, structured: bool) -> Iterator[Prompt]:
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         if not structured:

@@ -1,5 +1,6 @@
 """`draftcert audit`: measure a model pair and report; `draftcert audit logprobs`: what server answers determine."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -51,7 +52,7 @@ def audit(
     """
     if context.invoked_subcommand is not None:
         return
-    from ..audit import load_prompts
+    from ..audit import read_prompts
     from ..audit.measure import RULES, WIDTHS, Grid
     from ..audit.recommend import Wanted
     from ..audit.run import Configuration
@@ -59,7 +60,7 @@ def audit(
     wanted = Wanted(acceptance)
     grid = Grid(tuple(rules or RULES), tuple(widths or WIDTHS))
     configuration = Configuration(target, draft, max_new_tokens, dtype, device, grid)
-    run_and_report(folder, configuration, load_prompts(prompts)[:limit], wanted, processes, ray, as_json)
+    run_and_report(folder, configuration, list(islice(read_prompts(prompts), limit)), wanted, processes, ray, as_json)
 
 
 def run_and_report(

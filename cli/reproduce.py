@@ -1,5 +1,6 @@
 """`draftcert reproduce`: the paper's experiment on any target."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +30,7 @@ def reproduce(
 
     Example: draftcert reproduce --model Qwen/Qwen3-1.7B --prompts ultrachat.jsonl --device cuda --dtype bfloat16
     """
-    from ..audit import load_prompts
+    from ..audit import read_prompts
     from ..audit.measure import Grid
     from ..audit.recommend import Wanted
     from ..audit.run import Configuration
@@ -37,8 +38,9 @@ def reproduce(
 
     tokenizer = load_tokenizer(model)
     # A prompt's length is that of its text, without the chat template around it.
-    long_enough = [p for p in load_prompts(prompts) if len(tokenizer(p.text)["input_ids"]) >= minimum]
-    if not long_enough:
+    long_enough = (each for each in read_prompts(prompts) if len(tokenizer(each.text)["input_ids"]) >= minimum)
+    chosen = list(islice(long_enough, limit))
+    if not chosen:
         raise DraftcertError(f"no prompt has {minimum} tokens: give others, or lower --min-prompt-tokens")
     configuration = Configuration(model, None, steps, dtype, device, Grid())
-    run_and_report(folder, configuration, long_enough[:limit], Wanted(), processes, ray, as_json)
+    run_and_report(folder, configuration, chosen, Wanted(), processes, ray, as_json)

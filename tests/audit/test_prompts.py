@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from draftcert.audit import load_prompts
+from draftcert.audit import load_prompts, read_prompts
 from draftcert.theory import DraftcertError
 
 
@@ -69,3 +69,13 @@ def test_a_conversation_ends_where_the_target_is_to_answer(tmp_path):
     file.write_text(json.dumps({"messages": [answered]}))
     with pytest.raises(DraftcertError, match="line 1: no prompt"):
         load_prompts(file)
+
+
+def test_lines_are_read_when_they_are_asked_for(tmp_path):
+    file = tmp_path / "p.jsonl"
+    # Only a line feed ends a line: JSON may hold other separators as they are.
+    file.write_text(json.dumps({"prompt": "a\u2028b"}, ensure_ascii=False) + "\nnot json\n", "utf-8")
+    prompts = read_prompts(file)
+    assert next(prompts).text == "a\u2028b"
+    with pytest.raises(DraftcertError, match="line 2: not JSON"):
+        next(prompts)
