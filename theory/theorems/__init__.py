@@ -8,7 +8,7 @@ from ..formulas import FORMULAS
 from ..margins import MARGIN_FORMULAS, SUPREMUM_FORMULAS
 from ..theorem import Theorem
 from .divergence import T0
-from .divergences import B3, B3_REVERSE, B3_TOTAL_VARIATION
+from .divergences import B3, B3_INFINITE, B3_REVERSE, B3_TOTAL_VARIATION
 from .guarantees import B2, B5
 from .margins import M2, M3, M4, M5
 from .order import T6
@@ -24,7 +24,7 @@ _IN_ORDER = (
     *(T0, T1, T2, T3, T4, T5, T6, T7),
     *(M1, M2, M3, M4, M5, M6, M7, M7_LARGE, M3_TOP, MS, MI),
     *(M3_VOCABULARY, M3_TOP_VOCABULARY, M5_VOCABULARY),
-    *(B1, B2, B2_CONTINUOUS, B3, B3_REVERSE, B3_TOTAL_VARIATION, B4, B5),
+    *(B1, B2, B2_CONTINUOUS, B3, B3_INFINITE, B3_REVERSE, B3_TOTAL_VARIATION, B4, B5),
 )
 
 THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType({theorem.name: theorem for theorem in _IN_ORDER})

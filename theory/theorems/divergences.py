@@ -12,7 +12,7 @@ from sympy import Expr, Integer, Max, Rational, S, exp, log, oo, symbols
 
 from ..divergences import RENYI, REVERSE_KL, TOTAL_VARIATION, order
 from ..formula import Formula
-from ..formulas import c, mass, n, p, q
+from ..formulas import c, mass, n, p, q, top
 from ..functions import Bennett
 from ..theorem import (
     AtLeast,
@@ -148,6 +148,7 @@ def _order_and_norm(a: Rational) -> dict[sympy.Symbol, Expr]:
     return {order: a, mass: 1 + n * c - root_norm**a.q}
 
 
+_ANY, _DRAFT = Range(p, S.Zero, S.One), Range(q, S.Zero, S.One)
 _ORDERS: tuple[Any, ...] = (Rational(1, 2), Rational(2), Rational(3))
 _exponent, _log_ratio = symbols("b w", real=True)
 
@@ -184,6 +185,61 @@ B3 = Theorem(
     formal=("B3_projection", "B3_level_exists", "B3_strict_greedy"),
 )
 
+# ---- infinite order --------------------------------------------------------------------------------------------
+
+_scale = symbols("lambda", positive=True)
+_COMPETITORS = Range(n, S.One, oo, integer=True)
+_TOP, _COMPETING = Range(top, S.Zero, S.One, open_below=True), Range(mass, S.Zero, S.One)
+_ABOVE = Rows(
+    (_COMPETITORS, _TOP, _COMPETING, Range(_scale, S.Zero, S.One), Range(t, _scale * top, S.One)),
+    (
+        TokenClass("competitor", Role.REJECTED, n, p, (_ANY, Range(q, t, S.One))),
+        TokenClass("any other", Role.REJECTED, None, p, (_ANY, Range(q, _scale * p, S.One))),
+    ),
+    (SumFact({"competitor": p}, mass),),
+)
+_raised = 1 - mass + n * top
+
+B3_INFINITE = Theorem(
+    name="B3i",
+    title="Renyi divergence of infinite order",
+    statement=(
+        "The least D_oo(p||q) = max ln(p/q) of a rejected draft is ln(1 - S + m p_(1)), S the mass of the m "
+        "competitors: this is B3 for a = oo, where a/(a-1) = 1 and the power mean of the moved tokens becomes the "
+        "largest accepted one. The nearest draft is p_(1) on the competitors and p elsewhere, over Z = 1 - S + m "
+        "p_(1)."
+    ),
+    hypotheses=("q >= lambda p for every token: D_oo(p||q) <= -ln lambda", "no competitor exceeds p_(1), accepted"),
+    derivation=(),
+    conclusions=(
+        SumAtLeast(
+            _ABOVE,
+            {"competitor": q, "any other": q},
+            _scale * _raised,
+            SumProof(
+                mass=_scale,
+                facts=(-_scale,),
+                constants={"competitor": _scale * top},
+                slack={"competitor": Evident((q - t) + (t - _scale * top)), "any other": Evident(q - _scale * p)},
+                rest=NOTHING,
+            ),
+        ),
+        SumEqual(
+            Rows(
+                _ABOVE.parameters[:3],
+                (
+                    TokenClass("competitor", Role.REJECTED, n, p, (_ANY,)),
+                    TokenClass("any other", Role.REJECTED, None, p, (_ANY,)),
+                ),
+                _ABOVE.facts,
+            ),
+            {"competitor": top / _raised, "any other": p / _raised},
+            S.One,
+            SumProof(mass=1 / _raised, facts=(-1 / _raised,), constants={"competitor": top / _raised}),
+        ),
+    ),
+)
+
 # ---- reverse KL ------------------------------------------------------------------------------------------------
 
 _LOG_LEVEL, _LEVELLED_MASS = (log(p / c), S.Zero), (c - p, norm - 1)
@@ -196,14 +252,24 @@ _REVERSE_DRAFTS = Rows(
     ),
 )
 
+_WITHOUT_ACCEPTED = Rows(
+    (Range(norm, S.Zero, S.One, open_below=True),),
+    (
+        TokenClass("accepted", Role.REJECTED, None, p, (_ANY,)),
+        TokenClass("rejected", Role.REJECTED, None, p, (_ANY, _DRAFT)),
+    ),
+    (SumFact({"accepted": -p}, norm - 1), SumFact({"rejected": q}, S.One)),
+)
+
 B3_REVERSE = Theorem(
     name="B3r",
     title="Reverse divergence",
     statement=(
-        "The least KL(q||p) of a rejected draft is -ln(1 - S + n c), where c solves sum_A (ln p - ln c)_+ = "
-        "sum_M (ln c - ln p)_+, so it is the geometric mean of the n tokens of mass S that it moves. The nearest draft "
-        "is c on these and p elsewhere, over Z = 1 - S + n c. With a competitor of probability 0 the draft vanishes on "
-        "all accepted tokens, and the value is -ln(1 - p(A))."
+        "The least KL(q||p) of a rejected draft is -ln(1 - S + n c), where c solves sum_A (ln p - ln c)_+ = sum_M (ln "
+        "c - ln p)_+, so it is the geometric mean of the n tokens of mass S that it moves. The nearest draft is c on "
+        "these and p elsewhere, over Z = 1 - S + n c. With a competitor of probability 0 a draft of finite divergence "
+        "vanishes on it, so on all accepted tokens: the value is -ln(1 - p(A)), attained by p on the rejected tokens "
+        "over Z = 1 - p(A), and infinite where all with p > 0 are accepted."
     ),
     hypotheses=("accepted tokens and competitors have positive probability", "c > 0 solves the level equation of logs"),
     derivation=(),
@@ -235,6 +301,27 @@ B3_REVERSE = Theorem(
             S.One,
             SumProof(mass=1 / norm, facts=(1 / norm,)),
         ),
+        SumAtLeast(
+            _WITHOUT_ACCEPTED,
+            {"rejected": q * log(q / p)},
+            -log(norm),
+            SumProof(
+                mass=-1 / norm,
+                facts=(-1 / norm, 1 - log(norm)),
+                slack={"rejected": Evident(q * gap(p / (norm * q))), "accepted": NOTHING},
+                rest=NOTHING,
+            ),
+        ),
+        SumEqual(
+            Rows(
+                _WITHOUT_ACCEPTED.parameters,
+                (TokenClass("rejected", Role.REJECTED, None, p, (_ANY,)),),
+                (SumFact({"rejected": p}, norm),),
+            ),
+            {"rejected": p / norm * log(1 / norm)},
+            -log(norm),
+            SumProof(facts=(-log(norm) / norm,)),
+        ),
     ),
     establishes=(Establishes(REVERSE_KL, {mass: 1 + n * c - norm}),),
     formal=("B3_reverse",),
@@ -247,7 +334,6 @@ excess = symbols("x", nonnegative=True)
 _SURPLUS = TOTAL_VARIATION.expression
 _NUMBER = Range(n, S.One, oo, integer=True)
 _MASS = Range(mass, S.Zero, S.One)
-_ANY, _DRAFT = Range(p, S.Zero, S.One), Range(q, S.Zero, S.One)
 _EXCESS, _NO_DEFICIT = Range(excess, Max(S.Zero, p - q), oo), Range(excess, S.Zero, oo)
 
 

@@ -385,13 +385,30 @@ def _ceiling_draft(largest: sympy.Expr, rest: Evident) -> Witness:
 
 _ANY_TOP = (Range(top, S.Zero, S.One, open_below=True),)
 _FEW = (Range(N, S.One, oo, integer=True),)
+_WITH_COMPETITOR = (_CANDIDATES, *_ANY_TOP, Range(p, S.Zero, S.One, open_below=True))
 
 T4 = Theorem(
     name="T4",
     title="Ceilings",
-    statement="C <= ln(1 + m p_(1)) <= ln(m + 1) for m candidates under any rule; ln 2 for one candidate.",
+    statement=(
+        "C <= ln(1 + m p_(1)) <= ln(m + 1) for m candidates under any rule; ln 2 for one candidate. The first is "
+        "attained iff p is uniform on the tokens it gives anything, all of these are accepted, and m others are left: "
+        "then p_(1) = 1/N for N tokens, whatever the rule. The second is attained by a point mass alone."
+    ),
     hypotheses=("no accepted token exceeds p_(1)", "at least m tokens are rejected"),
-    derivation=(),
+    derivation=(
+        Step(
+            "The draft of the bound takes something from every token of p > 0 that is no competitor.",
+            AtLeast(p, p / (1 + m * top), _WITH_COMPETITOR, Evident(p * m * top / (1 + m * top)), strict=True),
+            "so if it is the nearest draft, which T1 says is the only one where p > 0, then it moves all of these to "
+            "the level: they are accepted and equal",
+        ),
+        Step(
+            "A competitor of p > 0 brings the draft's divergence below the bound, by p ln(1 + p_(1)/p).",
+            Equal(CEILING.expression - log(p / (p + top) * (1 + m * top)), log(1 + top / p), _WITH_COMPETITOR),
+            "so with equality all m competitors have probability 0, and no token that is rejected has any",
+        ),
+    ),
     conclusions=(
         UpperBound(_ceiling_rows(_ANY_TOP, top), Value(CEILING.expression), _ceiling_draft(top, NOTHING)),
         Supremum(
