@@ -65,6 +65,7 @@ def test_columns_are_those_of_their_definitions(dtype):
     ):
         # Rounded up by the bound of its error: the true value is at most twice that below.
         nearest = certify(this, "strict_greedy", draft_logits=other, sound=False).kl
+        assert nearest is not None
         bound = columns[column] - nearest.numpy()
         above = columns[column] - exact.numpy()
         assert ((above >= 0) & (above <= 2 * bound)).all()
