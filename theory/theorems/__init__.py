@@ -10,7 +10,7 @@ from ..theorem import Theorem
 from .divergence import T0
 from .divergences import B3, B3_INFINITE, B3_REVERSE, B3_TOTAL_VARIATION
 from .guarantees import B2, B5
-from .margins import M2, M3, M4, M5
+from .margins import M2, M3, M4, M5, M5_TYPICAL
 from .order import T6
 from .projection import T1, T2, T3, T4
 from .runs import B1, B2_CONTINUOUS, B4
@@ -22,7 +22,7 @@ from .vocabulary import M3_TOP_VOCABULARY, M3_VOCABULARY, M5_VOCABULARY
 
 _IN_ORDER = (
     *(T0, T1, T2, T3, T4, T5, T6, T7),
-    *(M1, M2, M3, M4, M5, M6, M7, M7_LARGE, M3_TOP, MS, MI),
+    *(M1, M2, M3, M4, M5, M5_TYPICAL, M6, M7, M7_LARGE, M3_TOP, MS, MI),
     *(M3_VOCABULARY, M3_TOP_VOCABULARY, M5_VOCABULARY),
     *(B1, B2, B2_CONTINUOUS, B3, B3_INFINITE, B3_REVERSE, B3_TOTAL_VARIATION, B4, B5),
 )

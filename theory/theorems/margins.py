@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from sympy import Expr, Max, Min, Rational, S, log, oo, symbols
+from sympy import Expr, Max, Min, Rational, S, diff, log, oo, symbols
 
 from ..functions import Bennett
 from ..margins import ADDITIVE_NEAR, ONE_AGAINST_MANY
 from ..margins import t as additive
 from ..theorem import (
+    AtLeast,
+    Equal,
     Establishes,
     Evident,
     Family,
@@ -130,10 +132,11 @@ M5 = Theorem(
     name="M5",
     title="Known threshold, margin to the second token",
     statement=(
-        "If a rule accepts the most likely token and rejects every token below tau, then over all p with p_1 - p_2 = g "
-        "inf C is the certificate of one token g above m competitors at min(tau, (1-g)/(m+1)). With tau the smaller: "
-        "attained by (g + tau, tau, ..., tau, dust) when p = tau is rejected, approached otherwise. Else it is M7. "
-        "A rule that rejects the most likely token, p_1 < tau, accepts nothing and has C = 0. Suprema: MS, MI."
+        "If a rule accepts the most likely token and rejects every token below tau, then over all p with p_1 - p_2 = "
+        "g inf C is the certificate of one token g above m competitors at min(tau, (1-g)/(m+1)). With tau the "
+        "smaller: attained by (g + tau, tau, ..., tau, dust) when p = tau is rejected, approached otherwise. Else it "
+        "is M7. A rule that rejects the most likely token, p_1 < tau, accepts nothing and has C = 0. In V tokens the "
+        "dust needs g + V tau >= 1; else M5v. Suprema: MS, MI."
     ),
     hypotheses=("the most likely token is accepted", "no competitor exceeds tau or p_1 - g", "g + (m+1) tau <= 1"),
     derivation=(),
@@ -172,6 +175,49 @@ M5 = Theorem(
     establishes=(Establishes(ONE_AGAINST_MANY, {b: tau}),),
 )
 
+_low, _high = (1 - g) / (m + 1), (1 + m * g) / (m + 1)
+_relative = _high * log(_low / _high)
+_BELOW_ONE = (_CANDIDATES, Range(g, S.Zero, S.One, open_above=True))
+
+M5_TYPICAL = Theorem(
+    name="M5t",
+    title="Typical acceptance, margin to the second token",
+    statement=(
+        "For typical(epsilon, delta) inf C is at least M3's with alpha = delta, since exp(-H) <= p_1, and it is M7's, "
+        "attained, for all g from the one on at which b = (1-g)/(m+1) <= epsilon and (b/(g+b))^(g+b) <= delta: there "
+        "M7's target (g + b, b, ..., b) has its competitors rejected. For one candidate b = (1-g)/2, so phi(g) is the "
+        "infimum for g >= 1 - 2 min(epsilon, nu) with (nu/(1-nu))^(1-nu) = delta. For smaller g M3's bound is valid, "
+        "not known to be sharp."
+    ),
+    hypotheses=("exact entropy", "b = (1-g)/(m+1)"),
+    derivation=(),
+    conclusions=(
+        Equal(log(_low) - (_high * log(_high) + m * _low * log(_low)), _relative, _BELOW_ONE),
+        AtLeast(
+            -diff(_relative, g),
+            S.Zero,
+            _BELOW_ONE,
+            Evident((m * log(_high / _low) + _high / _low + m) / (m + 1)),
+        ),
+    ),
+    worked_points=(
+        WorkedRow(
+            ("3/4", "1/4"),
+            1,
+            1,
+            Rational(3, 4) * log(Rational(3, 2)) + log(Rational(1, 2)) / 4,
+            "typical(1, 1/2): (1/3)^(3/4) = .44 <= 1/2, so C = phi(1/2)",
+        ),
+        WorkedRow(
+            ("2/3", "1/6", "1/6"),
+            1,
+            2,
+            Rational(2, 3) * log(2) + log(Rational(1, 2)) / 3,
+            "typical(1, 1/2), m = 2: (1/4)^(2/3) = .40 <= 1/2",
+        ),
+    ),
+)
+
 # ---- M3 --------------------------------------------------------------------------------------------------------
 
 _up, _down = (m + 1) / (1 + m * alpha), alpha * (m + 1) / (1 + m * alpha)
@@ -194,7 +240,8 @@ M3 = Theorem(
         "Over all p with p_1 - p_2 = g below (1-alpha)/(1+m alpha), inf C for multiplicative(alpha) is the chord: the "
         "certificate of one token g above m competitors at alpha g/(1-alpha), proportional to g. Approached by "
         "p_1 = g/(1-alpha) with m competitors at alpha p_1, which themselves are accepted, and dust. For larger g it "
-        "is M7. Suprema: MS for g <= (1-alpha)/(1+alpha), M7s for larger g, MI for when nothing is rejected."
+        "is M7. In V tokens the dust needs g >= (1-alpha)/(1 + (V-1) alpha); else M3v. Suprema: MS for g <= "
+        "(1-alpha)/(1+alpha), M7s for larger g, MI for when nothing is rejected."
     ),
     hypotheses=("every rejected token is below alpha p_1", "no competitor exceeds p_1 - g", "0 < alpha < 1"),
     derivation=(),

@@ -215,6 +215,25 @@ _TWO_LISTS = Rows(
     (SumFact({"unlisted": p}, _tail), SumFact({"unlisted": q}, _drafted)),
 )
 
+_cap, _remaining = symbols("k r", positive=True)
+_number = symbols("n", positive=True)
+_AT_MOST = Range(_cap, S.Zero, S.One, open_below=True)
+_REMAINING = Range(_remaining, S.Zero, S.One, open_below=True)
+_NUMBER = Range(_number, S.One, oo, integer=True)
+_LEFT = SumFact({"unlisted": p}, _remaining)
+_BY_CAP = Rows(
+    (_AT_MOST, _REMAINING), (TokenClass("unlisted", Role.REJECTED, None, p, (Range(p, S.Zero, _cap),)),), (_LEFT,)
+)
+_BY_NUMBER = Rows((_NUMBER, _REMAINING), (TokenClass("unlisted", Role.REJECTED, _number, p, (_ANY,)),), (_LEFT,))
+_LAST = Rows(
+    (_AT_MOST, Range(_unseen, S.One, oo, integer=True), _NUMBER, Range(b, S.Zero, S.One)),
+    (
+        TokenClass("more likely", Role.REJECTED, _unseen - 1, p, (Range(p, S.Zero, _cap),)),
+        TokenClass("unlisted", Role.REJECTED, _number - _unseen + 1, p, (Range(p, S.Zero, b),)),
+    ),
+)
+_even = _remaining / _number
+
 B4 = Theorem(
     name="B4",
     title="Only the most likely tokens are known",
@@ -222,9 +241,12 @@ B4 = Theorem(
         "If the accepted set and all m competitors are listed, C is known exactly. If h competitors are not, let r be "
         "the remaining mass and b the largest that each can have, the least of the last listed probability, the "
         "threshold of the rule, and r/h. Then C is at least its value with the h competitors at b; also when unlisted "
-        "tokens may be accepted, since that only raises C. For h = 1 and a vocabulary of n unlisted tokens C is at "
-        "most its value with the competitor at r/n; n unknown: at 0. Lumping the unlisted tokens into one bounds "
-        "KL(p||q) from below only, which must never certify."
+        "tokens may be accepted, since that only raises C. If none of the n unlisted tokens is accepted, none exceeds "
+        "k: C is at most its value with the h competitors at (r - (h-1) k)/(n - h + 1), or at 0 if that is negative "
+        "or n unknown; attained for h = 1, valid but not sharp for more. If unlisted tokens may be accepted only T4's "
+        "ceiling is left, and C = inf where fewer than m tokens may be rejected. The entropy of p lies between that "
+        "of the list plus r ln(1/k), which r/k tokens of k attain if that is a whole number, and plus r ln(n/r), "
+        "attained. Lumping the unlisted tokens into one bounds KL(p||q) from below only, which must never certify."
     ),
     hypotheses=("c is the level of the listed tokens together with h competitors at b", "b <= c"),
     derivation=(
@@ -245,6 +267,45 @@ B4 = Theorem(
                 ),
             ),
             "the log-sum inequality; what is lost is unbounded, since one unlisted token can have q = 0",
+        ),
+        Step(
+            "The h-th of the n unlisted tokens, b, is at least (r - (h-1) k)/(n - h + 1).",
+            SumAtLeast(
+                _LAST,
+                {"more likely": -p, "unlisted": -p},
+                -(_unseen - 1) * _cap - (_number - _unseen + 1) * b,
+                SumProof(
+                    constants={"more likely": -_cap, "unlisted": -b},
+                    slack={"more likely": Evident(_cap - p), "unlisted": Evident(b - p)},
+                    rest=NOTHING,
+                ),
+            ),
+            "h - 1 tokens are at most k, and the n - h + 1 from it on at most b; together they are r",
+        ),
+        Step(
+            "The unlisted tokens add at least r ln(1/k) to the entropy.",
+            SumAtLeast(
+                _BY_CAP,
+                {"unlisted": -p * log(p)},
+                -_remaining * log(_cap),
+                SumProof(facts=(-log(_cap),), slack={"unlisted": Evident(p * log(_cap / p))}, rest=NOTHING),
+            ),
+            "-ln p >= ln(1/k) for each of them",
+        ),
+        Step(
+            "They add at most r ln(n/r).",
+            SumAtLeast(
+                _BY_NUMBER,
+                {"unlisted": p * log(p)},
+                _remaining * log(_even),
+                SumProof(
+                    facts=(log(_even) + 1,),
+                    constants={"unlisted": -_even},
+                    slack={"unlisted": Evident(_even * Bennett(p / _even - 1))},
+                    rest=NOTHING,
+                ),
+            ),
+            "p ln p lies above its tangent at r/n",
         ),
     ),
     conclusions=(
