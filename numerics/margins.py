@@ -47,11 +47,13 @@ def margin_bounds(
     *,
     gap: Any,
     known: Literal["top2", "coverage"] = "top2",
+    vocabulary: int | None = None,
     digits: int = 50,
 ) -> tuple[MarginBound, MarginBound]:
     """The infimum and supremum of the certificate, in nats, over all targets with this gap.
 
-    Over vocabularies of any size that leave `candidates` rejected tokens where the rule alone does not forbid it.
+    Over vocabularies of any size that leave `candidates` rejected tokens where the rule alone does not forbid it, or
+    over one of a given size, in which a target may also leave fewer, so that it cannot be rejected.
 
     Args:
         rule: a rule or its text. Of an intersection the infimum is sharp and of a union the supremum, since the
@@ -59,14 +61,20 @@ def margin_bounds(
         candidates: how many tokens the drafter proposes.
         gap: `p_(1) - p_(2)` for `top2`, `p_(1) - p_(m+1)` for `coverage` with m candidates; in [0, 1], read exactly.
         known: which gap is known. `coverage` speaks of strict greedy.
+        vocabulary: number of tokens, more than `candidates`; any if not given. What the theory does not state for this
+            size is the bound for any size, and not sharp.
         digits: correct digits of the bounds.
 
     Raises:
-        DraftcertError: a gap outside [0, 1], no candidates, or a rule without a bound from this margin.
+        DraftcertError: a gap outside [0, 1], no candidates, a vocabulary that is too small, or a rule without a bound
+            from this margin.
 
     >>> low, high = margin_bounds("strict_greedy", gap="0.5", digits=6)
     >>> str(low), str(high), high.attained
     ('0.130812', '0.346574', False)
+
+    >>> str(margin_bounds("strict_greedy", gap="0.5", vocabulary=3, digits=6)[1])
+    '0.160560'
 
     Source: Sharma 2026, arXiv 2606.30265 (M1, M6); the others `draftcert.theory`.
     """
@@ -76,7 +84,9 @@ def margin_bounds(
     if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
         raise DraftcertError(f"candidates = {candidates!r}: give a whole number, at least 1")
     rule = parse_rule(rule)
-    bounds = _Bounds(candidates, margin, digits)
+    if vocabulary is not None and (isinstance(vocabulary, bool) or vocabulary <= candidates):
+        raise DraftcertError(f"vocabulary = {vocabulary!r}: give more tokens than the {candidates} candidates")
+    bounds = _Bounds(candidates, margin, vocabulary, digits)
     if known == "coverage":
         if rule != parse_rule("strict_greedy"):
             raise DraftcertError(f"known='coverage' is a bound for strict_greedy, not for {rule}")
@@ -87,10 +97,10 @@ def margin_bounds(
 
 
 class _Bounds:
-    """The bounds for one number of candidates and one gap."""
+    """The bounds for one number of candidates, one gap, and one vocabulary or any."""
 
-    def __init__(self, candidates: int, gap: Fraction, digits: int) -> None:
-        self.m, self.g, self.digits = candidates, gap, digits
+    def __init__(self, candidates: int, gap: Fraction, vocabulary: int | None, digits: int) -> None:
+        self.m, self.g, self.V, self.digits = candidates, gap, vocabulary, digits
 
     def of(self, node: ast.expr) -> tuple[MarginBound, MarginBound]:
         """Bounds of a rule's expression, as `parse_rule` reads it."""
@@ -107,10 +117,10 @@ class _Bounds:
         return getattr(self, name)(*values)
 
     def strict_greedy(self) -> tuple[MarginBound, MarginBound]:
-        """M1 and M7: all competitors equal, against all mass spread thin or on two tokens."""
-        return self._above(ONE), max(
-            self._bound([self.g], [ZERO] * self.m, attained=self.g == 1), self._spike(), key=lambda bound: bound.value
-        )
+        """M1 and M7: all competitors equal, against all mass spread evenly or on two tokens."""
+        share = (1 - self.g) / self.V if self.V else ZERO
+        even = self._bound([self.g + share], [share] * self.m, attained=self.V is not None or self.g == 1)
+        return self._above(ONE), max(even, self._spike(), key=lambda bound: bound.value)
 
     def coverage(self) -> tuple[MarginBound, MarginBound]:
         """M6: the margin to the last of the candidates."""
@@ -126,61 +136,106 @@ class _Bounds:
                 break
             bits *= 2
         low = MarginBound(ball, self.digits, attained=True, sharp=True)
-        return low, self._bound([self.g], [ZERO] * self.m, attained=self.g == 0)
+        return low, self._of_any_size(self._bound([self.g], [ZERO] * self.m, attained=self.g == 0))
 
     def additive(self, t: Fraction) -> tuple[MarginBound, MarginBound]:
         """M2: the second token is accepted up to a gap of t."""
         if self.g > t:
             return self.strict_greedy()
-        if self.g <= 2 * t - 1:
+        if self.g <= 2 * t - 1 or self._at_most(self.m + 1):
             return self._infinite(), self._infinite()
         u = (1 + self.g + self.m * t) / (self.m + 2)
         return self._bound([u, u - self.g], [u - t] * self.m, attained=False), self._infinite()
 
     def multiplicative(self, alpha: Fraction) -> tuple[MarginBound, MarginBound]:
-        """M3: below g_(m+1) the bound is linear in the gap."""
-        high = self.strict_greedy()[1] if self.g > (1 - alpha) / (1 + alpha) else self._infinite()
-        return self._above(alpha * self.g / (1 - alpha) if alpha < 1 else ONE), high
+        """M3 and M3v: below g_(m+1) the bound is linear in the gap, as long as there is room for dust."""
+
+        def turn(others: int) -> Fraction:
+            """Up to this gap so many tokens at p_1 - g, and the first, may all be accepted."""
+            return (1 - alpha) / (1 + others * alpha)
+
+        high = self._relaxed(self.V is None or self.g <= turn(self.V - self.m))
+        if self.g > turn(1):
+            high = self.strict_greedy()[1]
+        chord = self._above(alpha * self.g / (1 - alpha) if alpha < 1 else ONE)
+        if self.V is None or self.g >= turn(self.V - 1):
+            return chord, high
+        others, fixed = self.V - self.m - 1, 1 + self.m * alpha
+        if not others:
+            return self._infinite(), self._infinite()
+        first = (1 + others * self.g) / (fixed + others)
+        low = self._bound([first, *[first - self.g] * others], [alpha * first] * self.m, attained=False)
+        alone = self.g >= self.m * (1 - alpha) / (fixed * self.V)
+        return (low if alone or self._falls(alpha, 1 - self.g / first) else _weaken(chord, sharp=False)), high
+
+    def _falls(self, alpha: Fraction, omega: Fraction) -> bool:
+        """M3v: whether omega <= alpha^(m alpha/(1 + m alpha)), so that all tokens at ratio omega are the worst."""
+        with precision(256):
+            logs = [arb(to_fmpq(x)).log() for x in (alpha, omega)]
+            return bool(to_fmpq(self.m * alpha) * logs[0] >= to_fmpq(1 + self.m * alpha) * logs[1])
 
     def top_m(self, k: Fraction) -> tuple[MarginBound, MarginBound]:
         """M4: exactly k tokens are accepted."""
         if k == 1:
             return self.strict_greedy()
+        if self._at_most(self.m + k - 1):
+            return self._infinite(), self._infinite()
         b = (1 - self.g) / (self.m + k)
         return self._bound([self.g + b, *[b] * int(k - 1)], [b] * self.m), self._two_accepted()
 
     def absolute(self, tau: Fraction) -> tuple[MarginBound, MarginBound]:
-        """M5, and nothing is accepted where the largest probability stays below tau."""
+        """M5 and M5v, and nothing is accepted where the largest probability stays below tau."""
         if tau > (1 + self.g) / 2:
             return self._nothing(), self._nothing()
-        low = self._above(tau) if self.g >= tau else self._nothing()
+        least = self.g + ((1 - self.g) / self.V if self.V else ZERO)
+        low = self._nothing() if least < tau else self._threshold(tau)
         if self.g + 2 * tau <= 1:
-            return low, self._infinite()
-        if tau <= self.g:
+            return low, self._relaxed(self.V is None or self.g + (self.V - self.m + 1) * tau <= 1)
+        if tau <= least:
             return low, self.strict_greedy()[1]
         steps = [
             self._bound([tau], [tau - self.g] * min(j - 1, self.m) + [ZERO] * max(0, self.m + 1 - j), attained=False)
             for j in range(2, self.m + 3)
             if (tau - self.g) * j <= 1 - self.g
         ]
-        return low, max([self._spike(), *steps], key=lambda bound: bound.value)
+        high = max([self._spike(), *steps], key=lambda bound: bound.value)
+        return low, high if high.attained else self._of_any_size(high)
+
+    def _threshold(self, tau: Fraction) -> MarginBound:
+        """The first token is accepted, and every other one that reaches tau."""
+        if self.V is None or self.g + self.V * tau >= 1:
+            return self._above(tau)
+        others = self.V - self.m - 1
+        if not others:
+            return self._infinite()
+        x = (1 - self.g - self.m * tau) / (others + 1)
+        return self._bound([self.g + x, *[x] * others], [tau] * self.m, attained=False)
 
     def typical(self, epsilon: Fraction, delta: Fraction) -> tuple[MarginBound, MarginBound]:
         """M5: sharp where two tokens alone decide; else the bound of the multiplicative rule it contains."""
         pair = read_row([(1 + self.g) / 2, (1 - self.g) / 2])
         both = accepted_count(parse_rule(f"typical({epsilon}, {delta})"), pair) == 2
+        high = self._of_any_size(self._infinite() if both else self._two_accepted(attained=False))
         if self.g == 0 and delta == 1:
-            return self._nothing(), self._infinite() if both else self._two_accepted(attained=False)
-        low = self.multiplicative(delta)[0] if delta else self._infinite()
-        sharp = not both and self.m == 1
-        return (
-            self._above(ONE) if sharp else _weaken(low, sharp=False),
-            self._infinite() if both else self._two_accepted(attained=False),
-        )
+            return self._nothing(), high
+        if not both and self.m == 1:
+            return self._above(ONE), high
+        return _weaken((self.multiplicative(delta) if delta else self.strict_greedy())[0], sharp=False), high
 
     def mars(self, theta: Fraction) -> tuple[MarginBound, MarginBound]:
         """The ratio of logits is free: the rule is strict greedy or the two most likely tokens, as they are shifted."""
         return self.strict_greedy()[0], self.top_m(Fraction(2))[1]
+
+    def _relaxed(self, nothing_left: bool) -> MarginBound:
+        """MS: the supremum where the second token may be accepted, and all but too few, if `nothing_left`."""
+        return self._infinite() if nothing_left else self._two_accepted()
+
+    def _at_most(self, tokens: int | Fraction) -> bool:
+        return self.V is not None and tokens >= self.V
+
+    def _of_any_size(self, bound: MarginBound) -> MarginBound:
+        """A bound that is stated for vocabularies of any size, in this one."""
+        return bound if self.V is None else _weaken(bound, sharp=False)
 
     def _above(self, limit: Fraction) -> MarginBound:
         """One accepted token at g + b over m equal competitors at b, as large as the mass and the limit allow."""

@@ -39,7 +39,7 @@ BOUNDED = (
     "multiplicative(2/5)",
     "top_m(2)",
     "top_m(3)",
-    "absolute(1/10)",
+    "absolute(1/12)",
     "absolute(1/2)",
     "typical(9/100, 3/10)",
     "typical(1, 1/2)",
@@ -51,15 +51,19 @@ BOUNDED = (
 GAPS = ("1/20", "1/5", "1/2", "9/10")
 CANDIDATES = (1, 2, 3, 4)
 KNOWN: tuple[Literal["top2", "coverage"], ...] = ("top2", "coverage")
+SIZES = (None, 3, 4, 5)
+"""The vocabularies that bounds are attacked for: of any size, and of so many tokens."""
 VOCABULARIES = (3, 5, 8, 16, 10**100)
 """How many tokens may have probability; beyond `DENSE` all further ones have the same."""
 DENSE = 16
+ZEROS = 10
+"""Tokens of probability 0 that a rule may accept by their rank, before those that compete."""
 MARGIN = 1e-13
 """Relative distance from a threshold within which a floating-point comparison is not trusted."""
 RATIOS = (Fraction(1), Fraction(0))
 """Ratios of the two largest logits, which probabilities leave free."""
 DIGITS = 20
-GENERATIONS = 200
+GENERATIONS, CLIMB = 150, 120
 NEAR, CLOSE = 1e-5, 2e-2
 """How close to a sharp bound, in nats, a target must come: to one that is attained, and to one that is approached."""
 FINEST = 10**12
@@ -109,6 +113,7 @@ class Targets:
     def _shares(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the tokens between and below lie, in descending order."""
         between, below = unknowns[:, : self.rank - 2], unknowns[:, self.rank - 2 :]
+        between = between * float(min(Fraction(1), (1 - self.gap) / self.gap if self.gap else 1))  # the mass there is
         if self.tail:
             share = below[:, -1:]
             thin = share * float(self.tail) ** (share**8 - 1)
@@ -126,9 +131,10 @@ class Targets:
 
 @dataclass(frozen=True)
 class Values:
-    """Certificates of targets under one rule, which may have more tokens of probability 0 for competitors.
+    """Certificates of targets under one rule, over just so many tokens or over a vocabulary of any size.
 
-    A supremum may also be infinite, where the rule's thresholds accept every token of a vocabulary without these.
+    In one of any size there are more tokens of probability 0 for competitors. A supremum may also be infinite, where
+    the rule's thresholds accept every token of a vocabulary without these.
     """
 
     rule: Rule
@@ -136,6 +142,7 @@ class Values:
     space: Targets
     ratio: Fraction
     supremum: bool
+    any_size: bool = True
 
     def of(self, targets: np.ndarray, shift: float) -> np.ndarray:
         """The certificates of targets, one a row, in floating point, thresholds being shifted by a relative `shift`."""
@@ -145,20 +152,23 @@ class Values:
             return self._count(condition, targets, shift)
 
         accepted = fold_conditions(self.rule.accepts, count, np.minimum, np.maximum)
-        more = np.repeat(targets[:, -1:] if self.space.tail else np.zeros((len(targets), 1)), self.candidates, axis=1)
-        values = _projected(np.hstack([targets, more]), np.minimum(accepted, tokens), self.candidates)
-        return np.where(accepted > tokens, HUGE, values)
+        spare = self.candidates if self.any_size else 0
+        more = np.repeat(targets[:, -1:] if self.space.tail else np.zeros((len(targets), 1)), spare, axis=1)
+        most = tokens + spare - self.candidates
+        values = _projected(np.hstack([targets, more]), np.minimum(accepted, most), self.candidates)
+        return np.where(accepted > most, HUGE, values)
 
     def exactly(self, target: Sequence[Fraction]) -> arb:
         """The certificate of one target, to `DIGITS` digits."""
         unit = lcm(*(p.denominator for p in target))
         weights = [int(p * unit) for p in target]
         tokens, multiplicities = len(weights), tuple(zip(weights, self.space.multiplicities, strict=True))
-        weights += [weights[-1] if self.space.tail else 0] * self.candidates
+        weights += [weights[-1] if self.space.tail else 0] * (self.candidates + ZEROS if self.any_size else 0)
         row = ExactRow(tuple(weights), unit, tuple(range(len(weights))))
         statistics = RowStatistics(row, self.ratio, multiplicities)
         accepted = statistics.count(self.rule)
-        if accepted > tokens or (self._may_be_infinite and statistics.count(self.rule, ranks=False) >= tokens):
+        everything = self._may_be_infinite and statistics.count(self.rule, ranks=False) >= tokens
+        if everything or accepted + self.candidates > len(weights):
             return arb("inf")
         if not accepted:
             return arb(0)
@@ -168,7 +178,7 @@ class Values:
     @property
     def _may_be_infinite(self) -> bool:
         """Whether nothing can be rejected where all tokens are accepted: no tokens of probability 0 are added then."""
-        return self.supremum or self.space.tail > 0
+        return self.any_size and (self.supremum or self.space.tail > 0)
 
     def _count(self, condition: Condition, targets: np.ndarray, shift: float) -> np.ndarray:
         """How many of the tokens are accepted; one more than there are, for all of any vocabulary."""
@@ -180,6 +190,8 @@ class Values:
         limit = self._statistic(condition.threshold, targets)[:, None] * (1 + shift)
         accepts = np.greater if condition.strict else np.greater_equal
         count = accepts(targets, limit).sum(axis=1)
+        if not self.any_size:
+            return count
         everything = count == tokens if self._may_be_infinite else accepts(0, limit[:, 0])
         return np.where(everything, tokens + 1, count)
 
@@ -239,6 +251,8 @@ class Search:
     gap: str
     supremum: bool
     seed: int = 0
+    vocabulary: int | None = None
+    """Number of tokens the bound speaks of; None for any, which are searched by `VOCABULARIES`."""
 
     @property
     def key(self) -> str:
@@ -246,9 +260,18 @@ class Search:
         return json.dumps(list(asdict(self).values()))
 
     @property
+    def stages(self) -> list[int]:
+        """The vocabularies that are searched one after another, each from the best target of the last."""
+        if self.vocabulary is None:
+            return list(VOCABULARIES)
+        return [tokens for tokens in VOCABULARIES if tokens < self.vocabulary] + [self.vocabulary]
+
+    @property
     def bound(self) -> MarginBound:
         """The bound to beat."""
-        return margin_bounds(self.rule, self.candidates, gap=self.gap, known=self.known, digits=DIGITS)[self.supremum]
+        return margin_bounds(
+            self.rule, self.candidates, gap=self.gap, known=self.known, vocabulary=self.vocabulary, digits=DIGITS
+        )[self.supremum]
 
 
 def searches(rules: Sequence[str] = BOUNDED, seed: int = 0) -> Iterator[Search]:
@@ -258,8 +281,9 @@ def searches(rules: Sequence[str] = BOUNDED, seed: int = 0) -> Iterator[Search]:
             margin_bounds(rule, gap=GAPS[0], known=known, digits=1)
         except DraftcertError:
             continue
-        for gap, candidates, supremum in product(GAPS, CANDIDATES, (False, True)):
-            yield Search(rule, candidates, known, gap, supremum, seed)
+        for vocabulary, gap, candidates, supremum in product(SIZES, GAPS, CANDIDATES, (False, True)):
+            if vocabulary is None or vocabulary > candidates:
+                yield Search(rule, candidates, known, gap, supremum, seed, vocabulary)
 
 
 @dataclass(frozen=True)
@@ -292,19 +316,27 @@ def search(wanted: Search, bound: MarginBound | None = None) -> Reached:
     """Try to beat a bound (another than the theory's where one is given) in every vocabulary.
 
     It fails where a target lies beyond the bound, and where a sharp bound is not approached.
+
+    Raises:
+        DraftcertError: no bound is known, or its vocabulary is larger than `DENSE`.
     """
+    if (wanted.vocabulary or 0) > DENSE:
+        raise DraftcertError(f"vocabulary = {wanted.vocabulary}: bounds for up to {DENSE} tokens are searched")
     bound = bound or wanted.bound
     rule, gap = parse_rule(wanted.rule), Fraction(wanted.gap)
     rank = 2 if wanted.known == "top2" else wanted.candidates + 1
-    spaces = [Targets(gap, rank, tokens) for tokens in VOCABULARIES if tokens >= rank]
+    spaces = [Targets(gap, rank, tokens) for tokens in wanted.stages if tokens >= rank]
     ratios = RATIOS if rule.needs_logits else RATIOS[:1]
     best, found, failure = np.zeros(0), [], None
     for space in spaces:
-        attempts = [Values(rule, wanted.candidates, space, ratio, wanted.supremum) for ratio in ratios]
+        any_size = space.tokens != wanted.vocabulary
+        attempts = [Values(rule, wanted.candidates, space, ratio, wanted.supremum, any_size) for ratio in ratios]
         options = [(values, _optimise(values, best, wanted.seed)) for values in attempts]
         certificates = [values.exactly(space.exactly(unknowns)) for values, unknowns in options]
         extreme = (max if wanted.supremum else min)(range(len(options)), key=lambda k: to_mpf(certificates[k]))
         values, best = options[extreme]
+        if wanted.vocabulary and any_size:  # a stage on the way, which the bound does not speak of
+            continue
         found.append(to_mpf(certificates[extreme]))
         if _beyond(bound, certificates[extreme], wanted.supremum):
             failure = failure or _counterexample(values, best, bound)
@@ -314,11 +346,11 @@ def search(wanted: Search, bound: MarginBound | None = None) -> Reached:
         rounded(bound.value, DIGITS),
         bound.sharp,
         bound.attained,
-        [space.tokens for space in spaces],
+        [space.tokens for space in spaces][-len(found) :],
         [rounded(value, DIGITS) for value in found],
         distances,
     )
-    if bound.sharp and (reached.nearest is None or reached.nearest > (NEAR if bound.attained else CLOSE)):
+    if bound.sharp and (reached.nearest is None or reached.nearest > _reach(bound, wanted)):
         failure = failure or {"error": f"no target comes closer to the bound than {reached.nearest}"}
     return replace(reached, failure=failure and asdict(wanted) | {"bound": reached.bound} | failure)
 
@@ -349,6 +381,10 @@ def _counterexample(values: Values, unknowns: np.ndarray, bound: MarginBound) ->
     }
 
 
+def _reach(bound: MarginBound, wanted: Search) -> float:
+    return NEAR if bound.attained or wanted.vocabulary else CLOSE
+
+
 def _distance(one: Mpf, other: Mpf) -> Mpf:
     return mpmath.mpf(0) if one == other else one - other
 
@@ -367,10 +403,11 @@ def _optimise(values: Values, known: np.ndarray, seed: int) -> np.ndarray:
         return np.max([sign * values.of(targets, shift) for shift in shifts], axis=0)
 
     draw = np.random.default_rng(seed)
-    size = 8 * unknowns + 8
+    size = 8 * unknowns + 24
     start = draw.random((size, unknowns)) ** draw.choice([1, 4], (size, 1))
     start *= draw.random((size, unknowns)) < draw.choice([1, 0.5, 0.1], (size, 1))  # also few tokens with any mass
-    start[0] = np.pad(known, (0, unknowns - len(known)))
+    start[: unknowns + 1] = np.tri(unknowns + 1, unknowns, -1)  # one after another as large as it can be
+    start[-1] = np.pad(known, (0, unknowns - len(known)))
     options: dict[str, Any] = {
         "init": start,
         "maxiter": GENERATIONS,
@@ -381,4 +418,23 @@ def _optimise(values: Values, known: np.ndarray, seed: int) -> np.ndarray:
         "vectorized": True,
         "updating": "deferred",
     }
-    return differential_evolution(cost, [(0, 1)] * unknowns, **options).x
+    best = differential_evolution(cost, [(0, 1)] * unknowns, **options).x
+    for part in (slice(0, values.space.rank - 2), slice(values.space.rank - 2, min(unknowns, DENSE - 2))):
+        best[part] = -np.sort(-best[part])
+    return _climb(cost, best)
+
+
+def _climb(cost: Callable[[np.ndarray], np.ndarray], point: np.ndarray) -> np.ndarray:
+    """A pattern search that moves runs of neighbouring unknowns together: up to the edges at which a threshold lies."""
+    ends = np.arange(len(point) + 1)
+    runs = np.array([(a <= ends[:-1]) & (ends[:-1] < b) for a in ends for b in ends[a + 1 :]], dtype=float)
+    moves = np.vstack([runs, -runs])
+    least, step = cost(point[:, None])[0], 0.25
+    for _ in range(CLIMB):
+        trials = np.clip(point + step * moves, 0, 1)
+        costs = cost(trials.T)
+        if costs.min() < least:
+            least, point = costs.min(), trials[costs.argmin()]
+        else:
+            step /= 2
+    return point

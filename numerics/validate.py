@@ -100,7 +100,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile(33, (2, 3, 3, 4, 5), search_every=37),
+    "quick": Profile(33, (2, 3, 3, 4, 5), search_every=31),
     "full": Profile(2000, (2, 3, 4, 5, 6, 7, 8, 30), (1000, 32_000, 262_144), search_every=1),
     "soak": Profile(None, (2, 3, 4, 5, 6, 7, 8, 30, 100)),
 }

@@ -97,6 +97,53 @@ def test_extremal_targets_reach_sharp_bounds(rule):
                     assert value == pytest.approx(float(bound), abs=5e-3), (gap, m, bound)
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_no_target_of_a_vocabulary_crosses_its_bounds(rule):
+    """Exactly so many tokens, none added: a target that cannot be rejected counts."""
+    draw = random.Random(f"{rule} in few tokens")
+    for _ in range(25):
+        gap, m = Fraction(draw.randint(0, 20), 20), draw.randint(1, 3)
+        tokens = draw.randint(m + 1, 6)
+        target = targets_with_gap(draw, gap, 2, tokens)
+        if target is None:
+            continue
+        low, high = margin_bounds(rule, m, gap=gap, vocabulary=tokens, digits=15)
+        value = certificate(target, rule, m, digits=15).value
+        assert low.lower <= value * (1 + mpmath.mpf("1e-14")), (target, m)
+        assert value <= high.upper * (1 + mpmath.mpf("1e-14")), (target, m)
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 3])
+def test_a_known_vocabulary_narrows_the_range(candidates):
+    """More tokens, a wider range; in very many, the range over any vocabulary."""
+    for rule in RULES:
+        wide = margin_bounds(rule, candidates, gap="1/5", digits=15)
+        former = None
+        for tokens in (candidates + 4, candidates + 5, 50, 10**60):
+            low, high = margin_bounds(rule, candidates, gap="1/5", vocabulary=tokens, digits=15)
+            assert low.value >= wide[0].value * (1 - mpmath.mpf("1e-14"))
+            if former and low.sharp and former[0].sharp:
+                assert low.value <= former[0].value * (1 + mpmath.mpf("1e-14"))
+            former = low, high
+        assert low.value == pytest.approx(wide[0].value, rel=1e-12)
+        if mpmath.isfinite(wide[1].value):
+            assert high.value == pytest.approx(wide[1].value, rel=1e-12)
+
+
+def test_worked_values_in_few_tokens():
+    """M1: s phi(g/s) with s = g + 2 (1-g)/V; the worked points of M3v and M5v; M7 of four equal others."""
+    _, high = margin_bounds("strict_greedy", gap="1/2", vocabulary=8, digits=12)
+    s = 0.5 + 2 * 0.5 / 8
+    x = 0.5 / s
+    assert float(high) == pytest.approx(s * ((1 + x) * math.log(1 + x) + (1 - x) * math.log(1 - x)) / 2)
+    assert high.attained
+    low, _ = margin_bounds("multiplicative(1/2)", gap="1/6", vocabulary=3)
+    assert float(low) == pytest.approx(7 / 15 * math.log(4 / 3) + 7 / 30 * math.log(2 / 3))
+    low, _ = margin_bounds("multiplicative(1/2)", gap="1/10", vocabulary=3)
+    assert float(low) == pytest.approx(sum(p * math.log(3 * p) for p in (0.44, 0.34, 0.22)))
+    assert margin_bounds("additive(1/2)", 2, gap="1/4", vocabulary=3)[0].value == mpmath.inf
+
+
 def test_bad_arguments():
     options: dict[str, Any]
     for options, message in (
@@ -104,6 +151,7 @@ def test_bad_arguments():
         ({"gap": "x"}, "not a finite number"),
         ({"gap": 0.5, "known": "top3"}, "known = 'top3'"),
         ({"gap": 0.5, "candidates": 0}, "candidates = 0"),
+        ({"gap": 0.5, "candidates": 2, "vocabulary": 2}, "vocabulary = 2"),
     ):
         with pytest.raises(DraftcertError, match=message):
             margin_bounds("strict_greedy", **options)

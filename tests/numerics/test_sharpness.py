@@ -7,7 +7,7 @@ from flint import arb, fmpq
 
 from draftcert.numerics import certificate, margin_bounds, sharpness
 from draftcert.numerics.sharpness import BOUNDED, Search, Targets, Values, search, searches
-from draftcert.theory import parse_rule
+from draftcert.theory import DraftcertError, parse_rule
 
 ONE = Fraction(1)
 
@@ -16,7 +16,7 @@ ONE = Fraction(1)
 def short(monkeypatch):
     """Fewer vocabularies, so that a search takes a fraction of a second."""
     monkeypatch.setattr(sharpness, "VOCABULARIES", (5, 10**100))
-    monkeypatch.setattr(sharpness, "GENERATIONS", 120)
+    monkeypatch.setattr(sharpness, "GENERATIONS", 60)
 
 
 @pytest.mark.parametrize("tokens", [3, 8, 16, 40, 10**100])
@@ -54,6 +54,23 @@ def test_fast_values_are_certificates(rule):
                     assert len(certificate(row, rule, 1, 12, logit_ratio=ONE).accepted) == tokens
 
 
+@pytest.mark.parametrize("rule", BOUNDED)
+def test_fast_values_of_just_so_many_tokens(rule):
+    draw = np.random.default_rng(1)
+    for tokens, m in ((3, 2), (6, 4), (12, 3)):
+        values = Values(parse_rule(rule), m, Targets(Fraction(1, 7), 2, tokens), ONE, True, any_size=False)
+        points = draw.random((6, values.space.unknowns))
+        for rough, unknowns in zip(values.of(values.space.of(points), 0.0), points, strict=True):
+            exact = float(certificate(values.space.exactly(unknowns), rule, m, 12, logit_ratio=ONE))
+            assert min(exact, sharpness.HUGE) == pytest.approx(rough, rel=1e-9, abs=1e-13)
+            assert float(values.exactly(values.space.exactly(unknowns))) == pytest.approx(exact, rel=1e-11)
+
+
+def test_sizes_are_limited():
+    with pytest.raises(DraftcertError, match="vocabulary = 17"):
+        search(Search("strict_greedy", 1, "top2", "1/2", False, vocabulary=17))
+
+
 def tightened(bound, supremum):
     """The bound, claiming a thousandth too much."""
     return dataclasses.replace(bound, ball=bound.ball * fmpq(999 if supremum else 1001, 1000))
@@ -69,7 +86,7 @@ CASES = [
     ("multiplicative(2/5)", "top2", "1/20", 1, False),
     ("top_m(2)", "top2", "1/2", 2, False),
     ("top_m(3)", "top2", "1/5", 1, True),
-    ("absolute(1/10)", "top2", "1/2", 1, False),
+    ("absolute(1/12)", "top2", "1/2", 1, False),
     ("absolute(1/2)", "top2", "1/20", 1, True),
     ("typical(1, 1/2)", "top2", "1/2", 1, False),
     ("mars(9/10)", "top2", "1/5", 1, True),
@@ -95,6 +112,20 @@ def test_bounds_hold_and_tightened_ones_are_crossed(short, rule, known, gap, can
     assert 0 <= (worst - float(caught["certificate"])) * (1 if supremum else -1) < worst / 1000
 
 
+@pytest.mark.parametrize("rule", BOUNDED)
+@pytest.mark.parametrize("vocabulary", [2, 3, 4])
+def test_bounds_for_so_many_tokens(rule, vocabulary):
+    """What the search finds in just so many tokens is the bound wherever it is said to be sharp."""
+    for supremum in (False, True):
+        wanted = Search(rule, vocabulary - 1 - (vocabulary == 4), "top2", "1/5", supremum, vocabulary=vocabulary)
+        reached = search(wanted)
+        assert reached.failure is None
+        assert reached.tokens == [vocabulary]
+        value = float(wanted.bound)
+        if reached.sharp and 0 < value < np.inf:
+            assert search(wanted, tightened(wanted.bound, supremum)).failure
+
+
 def test_a_bound_that_is_too_loose_is_not_sharp(short):
     wanted = Search("strict_greedy", 1, "top2", "1/2", False)
     failure = search(wanted, dataclasses.replace(wanted.bound, ball=arb("0.1"))).failure
@@ -115,7 +146,7 @@ def test_a_bound_that_nothing_reaches_is_reported(short):
 def test_every_bound_is_attacked():
     wanted = list(searches())
     assert {search.rule for search in wanted} == set(BOUNDED)
-    assert len({search.key for search in wanted}) == len(wanted) == (len(BOUNDED) + 1) * 4 * 4 * 2
+    assert len({search.key for search in wanted}) == len(wanted) == (len(BOUNDED) + 1) * (4 + 2 + 3 + 4) * 4 * 2
     assert {search.known for search in wanted if search.rule != "strict_greedy"} == {"top2"}
     assert not list(searches(["typical_floor(1/2, 3/5, 1/100000)"]))
     low, high = margin_bounds("strict_greedy", 2, gap="1/5", digits=20)
