@@ -212,13 +212,15 @@ class _Bounds:
         return self._bound([self.g + x, *[x] * others], [tau] * self.m, attained=False)
 
     def typical(self, epsilon: Fraction, delta: Fraction) -> tuple[MarginBound, MarginBound]:
-        """M5: sharp where two tokens alone decide; else the bound of the multiplicative rule it contains."""
-        pair = read_row([(1 + self.g) / 2, (1 - self.g) / 2])
-        both = accepted_count(parse_rule(f"typical({epsilon}, {delta})"), pair) == 2
+        """M5t: sharp where strict greedy's worst target has its competitors rejected; else a bound of M3's rule."""
+        rule, b = parse_rule(f"typical({epsilon}, {delta})"), (1 - self.g) / (self.m + 1)
+        if self.g == epsilon == delta == 1:  # the point mass lies on its own threshold
+            return self._nothing(), self._nothing()
+        both = accepted_count(rule, read_row([(1 + self.g) / 2, (1 - self.g) / 2])) == 2
         high = self._of_any_size(self._infinite() if both else self._two_accepted(attained=False))
-        if self.g == 0 and delta == 1:
+        if self.g == 0 and delta == 1 and (self.V is None or self.V * epsilon >= 1):  # so does a uniform target
             return self._nothing(), high
-        if not both and self.m == 1:
+        if accepted_count(rule, read_row([self.g + b, *[b] * self.m])) == 1:
             return self._above(ONE), high
         return _weaken((self.multiplicative(delta) if delta else self.strict_greedy())[0], sharp=False), high
 

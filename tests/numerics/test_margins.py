@@ -144,6 +144,27 @@ def test_worked_values_in_few_tokens():
     assert margin_bounds("additive(1/2)", 2, gap="1/4", vocabulary=3)[0].value == mpmath.inf
 
 
+def test_typical_is_strict_greedy_where_its_worst_target_is_rejected():
+    for m in (1, 2, 3):
+        low, _ = margin_bounds("typical(1, 1/2)", m, gap="1/2")
+        assert str(low) == str(margin_bounds("strict_greedy", m, gap="1/2")[0])
+        assert low.sharp
+        assert low.accepted
+        assert low.competitors
+        assert str(certificate([*low.accepted, *low.competitors], "typical(1, 1/2)", m)) == str(low)
+    assert not margin_bounds("typical(1, 1/2)", gap="1/5")[0].sharp
+
+
+def test_typical_with_delta_one_can_reject_all():
+    """A uniform target and a point mass lie exactly on the threshold."""
+    assert margin_bounds("typical(1, 1)", gap=0)[0].value == 0
+    assert [bound.value for bound in margin_bounds("typical(1, 1)", gap=1)] == [0, 0]
+    assert certificate([1, 0], "typical(1, 1)").value == 0
+    assert margin_bounds("typical(1/2, 1)", gap=0, vocabulary=3)[0].value == 0
+    few = margin_bounds("typical(1/4, 1)", gap=0, vocabulary=3)[0]
+    assert few.value <= certificate(["1/2", "1/2", "0"], "typical(1/4, 1)").value
+
+
 def test_bad_arguments():
     options: dict[str, Any]
     for options, message in (
