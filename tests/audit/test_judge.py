@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -36,6 +37,11 @@ def test_rules_judged_from_kept_tokens_are_exact_or_below(audit):
             hits = audit.column(f"hit|{text}|{width}")
             assert not (judged.hits & ~hits).any()
             assert (judged.hits == hits)[seen].all()
+
+
+def test_the_mean_kl_is_rounded_up_by_no_more_than_its_arithmetic(audit):
+    exact = sum(map(Fraction, audit.column("kl").tolist())) / len(audit)
+    assert 0 < Fraction(audit.mean_kl) - exact < Fraction(1, 10**15)
 
 
 def test_what_is_certified_hits_and_what_is_guaranteed_is_reached(audit):

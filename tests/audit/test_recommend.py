@@ -4,13 +4,16 @@ import argparse
 import ast
 import json
 import shlex
+from fractions import Fraction
 
 import pytest
 import yaml
 
 from draftcert.audit.drafts import load_draft
+from draftcert.audit.judge import Judge
 from draftcert.audit.recommend import MOST_NODES, SYSTEMS, Wanted, recommend
 from draftcert.audit.records import Audit
+from draftcert.numerics import MeanKLGuarantee
 from draftcert.runtime.models import load_model
 from draftcert.theory import DraftcertError
 
@@ -18,7 +21,7 @@ from draftcert.theory import DraftcertError
 @pytest.mark.parametrize(("by", "acceptance"), [("measured", 0.7), ("certified", 0.2), ("guaranteed", 0.1)])
 def test_a_recommended_setting_reaches_what_is_wanted_at_least_risk(audited, by, acceptance):
     audit = Audit.open(audited)
-    found = recommend(audit, Wanted(acceptance, by))
+    found, judge = recommend(audit, Wanted(acceptance, by)), Judge(audit)
     assert [each.system for each in found] == [system.name for system in SYSTEMS]
     assert any(each.reached for each in found)
     for each in found:
@@ -26,6 +29,9 @@ def test_a_recommended_setting_reaches_what_is_wanted_at_least_risk(audited, by,
         assert each.setting.certified is not None
         assert each.setting.measured is not None
         assert max(each.setting.guaranteed, each.setting.certified) <= each.setting.measured
+        certificates = judge(each.setting.rule, each.setting.width).certificates
+        below = each.setting.needed_kl * (1 - 1e-9)
+        assert MeanKLGuarantee(certificates).acceptance(below) >= Fraction(str(acceptance))
         assert each.setting.nodes == pytest.approx(each.setting.width / each.setting.measured)
     strict = next(each for each in found if each.system.startswith("SGLang, temperature 0"))
     assert strict.setting.risk == 0
