@@ -80,7 +80,9 @@ def by_trees(name: str, target: LoadedModel, drafter: Drafter | None = None, **o
     return Mode(name, run, decoder.drafter)
 
 
-def make_modes(target: LoadedModel, only: Sequence[str], skip: Sequence[str], every: bool) -> list[Mode]:
+def make_modes(
+    target: LoadedModel, only: Sequence[str], skip: Sequence[str], every: bool, fixed_shapes: bool
+) -> list[Mode]:
     """The baseline and the modes whose name contains one of `only` and none of `skip`.
 
     Without `only` those that matter, or all.
@@ -92,6 +94,9 @@ def make_modes(target: LoadedModel, only: Sequence[str], skip: Sequence[str], ev
     # Computed once per model, before anything is timed, and kept in the user's cache folder.
     prior = cached_successors(TreeForward(target.model))
 
+    def trees(name: str, drafter: Drafter | None = None, **options: Any) -> Mode:
+        return by_trees(name, target, drafter, fixed_shapes=fixed_shapes, **options)
+
     def union(**options: Any) -> Union:
         return Union(TokenRecycling(prior=prior, **options), PromptLookup())
 
@@ -99,17 +104,17 @@ def make_modes(target: LoadedModel, only: Sequence[str], skip: Sequence[str], ev
         BASELINE: lambda name: by_transformers(name, target),
         "transformers prompt lookup": lambda name: by_transformers(name, target, prompt_lookup_num_tokens=10),
         "transformers assisted": lambda name: by_transformers(name, target, assistant_model=thin),
-        "trees": lambda name: by_trees(name, target),
-        "trees, prior": lambda name: by_trees(name, target, union()),
-        "trees, prompt lookup": lambda name: by_trees(name, target, PromptLookup()),
-        "trees, assistant": lambda name: by_trees(name, target, Assistant(thin, vocabulary)),
-        "no trees": lambda name: by_trees(name, target, Union()),
+        "trees": lambda name: trees(name),
+        "trees, prior": lambda name: trees(name, union()),
+        "trees, prompt lookup": lambda name: trees(name, PromptLookup()),
+        "trees, assistant": lambda name: trees(name, Assistant(thin, vocabulary)),
+        "no trees": lambda name: trees(name, Union()),
     }
     more: dict[str, Callable[[str], Mode]] = {
-        "trees, prior, transformers' forward pass": lambda name: by_trees(name, target, union(), fast=False),
-        "trees, prior, static": lambda name: by_trees(name, target, union(shape="static")),
-        "trees, prior, certificate-guided": lambda name: by_trees(name, target, union(shape="certificate-guided")),
-        "trees, prior, cost-aware": lambda name: by_trees(name, target, union(), max_nodes=32, latency="measured"),
+        "trees, prior, transformers' forward pass": lambda name: trees(name, union(), fast=False),
+        "trees, prior, static": lambda name: trees(name, union(shape="static")),
+        "trees, prior, certificate-guided": lambda name: trees(name, union(shape="certificate-guided")),
+        "trees, prior, cost-aware": lambda name: trees(name, union(), max_nodes=32, latency="measured"),
     }
 
     def wanted(name: str) -> bool:
@@ -254,13 +259,14 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="modes whose name contains this, and the baseline")
     parser.add_argument("--skip", action="append", default=[], help="no modes whose name contains this")
     parser.add_argument("--all-modes", action="store_true", help="the policies of trees, too")
+    parser.add_argument("--cuda-graphs", action="store_true", help="passes of fixed shapes, recorded as CUDA graphs")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "decoding.json")
     options = parser.parse_args()
     target = load_model(options.model, options.dtype, options.device)
     prompts = choose(load_prompts(options.prompts), options.per_category, options.limit)
-    for mode in make_modes(target, options.only, options.skip, options.all_modes):
+    for mode in make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs):
         mode.run(prompts[0][1].token_ids(target.tokenizer)[:32], 8)
-    modes = make_modes(target, options.only, options.skip, options.all_modes)
+    modes = make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs)
     settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts")}
     settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
     progress = Progress(options.output, settings, modes)

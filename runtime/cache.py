@@ -52,7 +52,14 @@ class TreeLayer(CacheLayerMixin):
         return self.buffers
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any):
-        """Write the new states behind the committed ones and return everything up to their end."""
+        """Write the new states behind the committed ones and return everything up to their end.
+
+        Where the owner says the places, states go there and the whole buffers come back: no shape depends on lengths.
+        """
+        if (places := self.owner.places) is not None:
+            for buffer, states in zip(self.buffers, (key_states, value_states), strict=True):
+                buffer[torch.arange(len(places), device=places.device)[:, None], :, places] = states.transpose(1, 2)
+            return self.buffers[0], self.buffers[1]
         lengths = self.owner.lengths
         added = key_states.shape[2]
         end = max(lengths) + added
@@ -89,6 +96,8 @@ class TreeLayer(CacheLayerMixin):
 class TreeCache(Cache):
     """The cache of a batch of sequences, each `lengths[row]` committed tokens long.
 
+    `places` `[batch, nodes]`, on the device: where the next pass writes its states, if shapes are to stay fixed.
+
     >>> cache = TreeCache(layers=2, capacity=8)
     >>> keys = torch.arange(4.0).reshape(1, 1, 4, 1)
     >>> for layer in range(2):
@@ -101,11 +110,12 @@ class TreeCache(Cache):
     def __init__(self, layers: int, batch: int = 1, capacity: int = 256):
         self.capacity = capacity
         self.lengths = [0] * batch
+        self.places: torch.Tensor | None = None
         super().__init__(layers=[TreeLayer(self) for _ in range(layers)])
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drop all sequences but these."""
-        for layer in self._filled:
+        for layer in self.filled:
             layer.buffers = [buffer[list(rows)] for buffer in layer.buffers]
         self.lengths = [self.lengths[row] for row in rows]
 
@@ -115,7 +125,7 @@ class TreeCache(Cache):
             self.capacity *= 2
 
     @property
-    def _filled(self) -> list[TreeLayer]:
+    def filled(self) -> list[TreeLayer]:
         """All layers but those that share the states of another."""
         return [layer for layer in self.layers if isinstance(layer, TreeLayer) and layer.is_initialized]
 
@@ -132,7 +142,7 @@ class TreeCache(Cache):
         moved = next((index for index, node in enumerate(nodes) if index != node), len(nodes))
         if moved < len(nodes):
             source = torch.tensor(nodes[moved:]) + start
-            for layer in self._filled:
+            for layer in self.filled:
                 source = source.to(layer.device)
                 layer.move(row, source, start + moved)
         self.lengths[row] = start + len(nodes)

@@ -69,7 +69,8 @@ class GreedyTreeDecoder:
     at most.
     `latency`: cost-aware trees: only as many nodes as pay for themselves by this table of the target's latency, or
     by the one "measured" on this machine (once, then kept). `fast`: use the forward pass of `few_rows` where there is
-    one for the model; without, transformers' own.
+    one for the model; without, transformers' own. `fixed_shapes`: passes of few fixed shapes, which on a GPU are
+    recorded as CUDA graphs.
 
     Raises:
         DraftcertError: a target whose cache cannot take drafts back, or that takes no positions.
@@ -89,6 +90,7 @@ class GreedyTreeDecoder:
         max_nodes: int = 16,
         latency: Latency | Literal["measured"] | None = None,
         fast: bool = True,
+        fixed_shapes: bool = False,
     ):
         self.target = target.model if isinstance(target, LoadedModel) else target
         self.drafter = Union(TokenRecycling(), PromptLookup()) if drafter is None else drafter
@@ -96,7 +98,7 @@ class GreedyTreeDecoder:
         if max_nodes < 1:
             raise DraftcertError(f"max_nodes = {max_nodes}: a tree has at least its root")
         self.max_nodes = max_nodes
-        self._engine = TreeForward(self.target, fast)
+        self._engine = TreeForward(self.target, fast, fixed_shapes)
         self.latency = cached_latency(self._engine, max_nodes) if latency == "measured" else latency
 
     def generate(

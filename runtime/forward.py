@@ -10,6 +10,7 @@ import torch
 
 from ..theory.errors import DraftcertError
 from .cache import TreeCache
+from .cuda.graphs import Graphs
 from .few_rows import MOST_ROWS, few_rows
 from .tree import Tree
 
@@ -17,13 +18,14 @@ from .tree import Tree
 class TreeForward:
     """A target or draft model that evaluates trees. Logits `[nodes, vocab]` of every tree come back.
 
-    `fast`: where `few_rows` has a faster forward pass than transformers', use it.
+    `fast`: where `few_rows` has a faster forward pass than transformers', use it. `fixed_shapes`: trees are padded to
+    1, 2, 4, 8, ... nodes and attend over the whole cache, so that on a GPU each such pass is one CUDA graph.
 
     Raises:
         DraftcertError: a model whose state cannot be taken back, that takes no positions, or no tree mask.
     """
 
-    def __init__(self, model: Any, fast: bool = True):
+    def __init__(self, model: Any, fast: bool = True, fixed_shapes: bool = False):
         self.model = model.eval()
         self.config = model.config.get_text_config(decoder=True)
         self.vocabulary = model.get_output_embeddings().weight.shape[0]
@@ -41,11 +43,23 @@ class TreeForward:
             )
         self._cache_name = "cache" if "cache" in accepted else "past_key_values"
         self._windows = _windows(model, self.config)
-        self.few_rows = few_rows(model) if fast else None
+        self.few_rows = few_rows(model) if fast and not fixed_shapes else None
+        self.fixed_shapes = fixed_shapes
+        self._graphs = Graphs(self.fixed_pass, model.device)
+        self._kept: TreeCache | None = None
 
     def new_cache(self, prompts: Sequence[int], extra: int) -> TreeCache:
-        """A cache for prompts of these lengths with `extra` tokens each."""
-        return TreeCache(self.config.num_hidden_layers, len(prompts), max(prompts) + extra)
+        """A cache for prompts of these lengths with `extra` tokens each.
+
+        With fixed shapes it is that of the last sequences where that suits: what was recorded for it stays good.
+        """
+        batch, capacity = len(prompts), max(prompts) + extra
+        if not self.fixed_shapes:
+            return TreeCache(self.config.num_hidden_layers, batch, capacity)
+        if self._kept is None or len(self._kept.lengths) != batch or self._kept.capacity < capacity:
+            self._kept = TreeCache(self.config.num_hidden_layers, batch, 1 << (capacity - 1).bit_length())
+        self._kept.lengths[:] = [0] * batch
+        return self._kept
 
     def prefill(self, prompts: list[list[int]], cache: TreeCache) -> list[torch.Tensor]:
         """Pass over the prompts, shorter ones padded on the right where nothing attends; the last tokens' logits."""
@@ -61,7 +75,10 @@ class TreeForward:
     def __call__(self, trees: Sequence[Tree], cache: TreeCache) -> list[torch.Tensor]:
         """Logits `[nodes, vocab]` of every tree, evaluated behind the committed tokens of its row of the cache."""
         nodes, longest = max(map(len, trees)), max(cache.lengths)
-        batch, span = len(trees), longest + nodes
+        if self.fixed_shapes:
+            nodes = 1 << (nodes - 1).bit_length()
+            cache.reserve(longest + nodes)
+        batch, span = len(trees), cache.capacity if self.fixed_shapes else longest + nodes
         tokens = torch.full((batch, nodes), self.pad_token)
         key_positions = torch.arange(span).repeat(batch, 1)
         mask = torch.zeros(batch, 1, nodes, span, dtype=torch.bool)
@@ -71,20 +88,33 @@ class TreeForward:
             key_positions[row, length : length + size] = tree.positions(length)
             mask[row, 0, :size, :length] = True
             mask[row, 0, :size, length : length + size] = tree.ancestor_mask()
-            # Padding attends to the first token: a row of the softmax must not be empty. Nothing attends to padding.
-            mask[row, 0, size:, 0] = True
-        starts = torch.tensor(cache.lengths)[:, None]
-        positions = key_positions.gather(1, starts + torch.arange(nodes))
+            # Padding attends to itself: a row of the softmax must not be empty. Nothing else attends to padding.
+            mask[row, 0].diagonal(length)[size:] = True
+        places = torch.tensor(cache.lengths)[:, None] + torch.arange(nodes)
+        positions = key_positions.gather(1, places).clamp_(max=self.max_positions - 1)
         masks: dict[str, torch.Tensor] = {}
         for kind, window in self._windows.items():
             distance = positions[:, None, :, None] - key_positions[:, None, None, :]
-            masks[kind] = (mask if window is None else mask & (distance < window)).to(self.model.device)
+            masks[kind] = mask if window is None else mask & (distance < window)
         if self.few_rows is not None and tokens.numel() <= MOST_ROWS:
             logits = self.few_rows(tokens, masks, positions, cache)
-            return [logits[row, : len(tree)] for row, tree in enumerate(trees)]
-        attention = masks if len(masks) > 1 else next(iter(masks.values()))
-        logits = self._forward(tokens.to(self.model.device), attention, positions, cache, 0)
+        elif self.fixed_shapes and cache.filled:
+            logits = self._graphs({"tokens": tokens, "positions": positions, "places": places} | masks, cache)
+        else:
+            masks = {kind: mask.to(self.model.device) for kind, mask in masks.items()}
+            attention = masks if len(masks) > 1 else next(iter(masks.values()))
+            logits = self._forward(tokens.to(self.model.device), attention, positions, cache, 0)
         return [logits[row, : len(tree)] for row, tree in enumerate(trees)]
+
+    def fixed_pass(self, inputs: dict[str, torch.Tensor], cache: TreeCache) -> torch.Tensor:
+        """A pass whose shapes and work on the host depend on the shapes of `inputs` alone, hence can be recorded."""
+        masks = {kind: inputs[kind] for kind in self._windows}
+        cache.places = inputs["places"]
+        try:
+            attention = masks if len(masks) > 1 else next(iter(masks.values()))
+            return self._forward(inputs["tokens"], attention, inputs["positions"], cache, 0)
+        finally:
+            cache.places = None
 
     def _forward(
         self, tokens: torch.Tensor, mask: Any, positions: torch.Tensor, cache: TreeCache, keep: int | torch.Tensor

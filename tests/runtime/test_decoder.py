@@ -13,6 +13,7 @@ import torch
 
 from draftcert.runtime.decoder import GreedyTreeDecoder
 from draftcert.runtime.drafters import Drafter, Observation
+from draftcert.runtime.forward import TreeForward
 from draftcert.runtime.trace import Step
 from draftcert.runtime.tree import Tree
 from draftcert.theory import DraftcertError
@@ -264,3 +265,48 @@ def test_relaxed_rules_walk_further(tiny: Any) -> None:
     # Every child is accepted, so that every path ends in a leaf.
     assert all(not step.tree.children[step.path[-1]] for step in result.steps)
     assert result.stats.accepted > 0
+
+
+def test_fixed_shapes_give_the_same_output_by_few_shapes(architecture: str, tiny: Any, hf_greedy: Any) -> None:
+    model = tiny(architecture)
+    prompts = [PROMPT, [7], [1, 2, 3] * 5]
+    shapes = set()
+
+    def record(module: Any, arguments: Any, options: dict[str, Any]) -> None:
+        masks = options["attention_mask"]
+        for mask in masks.values() if isinstance(masks, dict) else [masks]:
+            if mask is not None:
+                shapes.add((tuple(options["input_ids"].shape), tuple(mask.shape)))
+
+    decoder = GreedyTreeDecoder(model, max_nodes=8, fixed_shapes=True)
+    hook = model.register_forward_pre_hook(record, with_kwargs=True)
+    try:
+        result = decoder.generate(prompts, 30, eos_token_id=())
+    finally:
+        hook.remove()
+    assert result.tokens == [hf_greedy(model, prompt, 30) for prompt in prompts]
+    assert shapes
+    # Sequences that are done leave the batch.
+    assert shapes <= {((batch, n), (batch, 1, n, 64)) for batch in (1, 2, 3) for n in (1, 2, 4, 8)}
+    # The next sequences of that number have the same cache, whatever it still holds of the last ones.
+    other = [[9, 9], [60, 1, 8, 4], [2]]
+    assert decoder.generate(other, 30, eos_token_id=()).tokens == [hf_greedy(model, prompt, 30) for prompt in other]
+    assert decoder._engine.new_cache([2, 4, 1], 30) is decoder._engine.new_cache([1, 1, 1], 30)
+
+
+def test_a_pass_of_fixed_shapes_reads_nothing_on_the_host(architecture: str, tiny: Any) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    forward = TreeForward(tiny(architecture), fixed_shapes=True)
+    cache = forward.new_cache([3], 20)
+    with torch.inference_mode():
+        forward.prefill([[1, 2, 3]], cache)
+    cache.lengths[0] = 3
+    # Fake tensors have shapes but no numbers: whatever asks for one, as a copy to the host would, raises.
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.no_grad():
+        whole = {kind: torch.ones(1, 1, 4, cache.capacity, dtype=torch.bool) for kind in forward._windows}
+        inputs = {name: torch.arange(4)[None] for name in ("tokens", "positions", "places")} | whole
+        for layer in cache.filled:
+            layer.buffers = [torch.empty(buffer.shape) for buffer in layer.buffers]
+        assert forward.fixed_pass(inputs, cache).shape == (1, 4, 61)
+        assert mode is not None
