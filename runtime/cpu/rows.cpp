@@ -225,8 +225,11 @@ struct Statistics { double logsumexp, logsumexp_error, entropy, entropy_error, k
 // - A term e z of the moment is relatively off by u (41 + s |z|); the mean of z^2 is at most L G + 1 for
 //   L = 2 ln(vocab) + 2, since a token further than L below the maximum has p z^2 <= L^2 exp(-L).
 // - entropy = ln(mass) + G collects the mass's error 1 + G times, and the moment's.
-// - A term e (z - y) of the cross sum is relatively off by 400 u as |z| <= 87 (double: 2,900 u as |z| <= 700), and z - y
-//   by u times |z| + |y| + |z - y|; the mean of |y| is cross / mass + G. The drafter's own mean gap is at most ln(vocab).
+// - A term e (z - y) of the cross sum is relatively off by u (38 + s |z|) with |z| <= 87 (double: 700), and z - y by u times
+//   |z| + |y| + |z - y|; the mean of |y| is cross / mass + G. The drafter's own mean gap is at most ln(vocab).
+// - All of this is first order. Products of two relative errors, each below 450 u, are below 1/30,000 of it: the constants
+//   are rounded up by more. A term further down than exp can tell counts as exp(-87): too much, and by no more than
+//   vocab 1e-38 of the maximum.
 Statistics statistics(const Partial& p, int64_t vocab, bool in_double, double temperature) {
   const double u = in_double ? 0x1p-53 : 0x1p-24, deep = 0x1p-53 * (vocab / 256.0 + 100), ln_vocab = std::log(vocab);
   const double s = temperature == 1 ? 3 : 4;
@@ -238,7 +241,7 @@ Statistics statistics(const Partial& p, int64_t vocab, bool in_double, double te
   result.entropy_error = (mass_error + deep) * (1 + gap) + u * (6 + s + (41 + s * (2 * ln_vocab + 2)) * gap);
   const double difference = p.cross / p.mass / temperature, draft_gap = std::max(difference + gap, 0.0);
   result.kl = std::max(difference + std::log(p.draft_mass / p.mass), 0.0);
-  result.kl_error = u * (in_double ? 2900 : 400) * (gap + draft_gap) + (mass_error + deep) * (1 + std::abs(difference)) +
+  result.kl_error = u * (50 + s * (in_double ? 700 : 87)) * (gap + draft_gap) + (mass_error + deep) * (1 + std::abs(difference)) +
                     u * (38 + s * ln_vocab) + deep;
   return result;
 }

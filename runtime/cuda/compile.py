@@ -12,12 +12,13 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from .row_stats import BLOCK, SPLITS, split
+from . import row_stats
+from .row_stats import BLOCK, FIELDS, SPLITS
 
 
 @dataclass(frozen=True)
 class MachineCode:
-    """Facts of a compiled `split` kernel: 16-byte loads from global memory, registers a thread, bytes spilled."""
+    """Facts of a compiled kernel: 16-byte loads from global memory, registers a thread, bytes spilled."""
 
     capability: int
     wide_loads: int
@@ -25,19 +26,27 @@ class MachineCode:
     spilled_bytes: int
 
 
-def machine_code(capability: int, dtype: str, kept: int = 16) -> MachineCode:
-    """Compile `split` for a compute capability (80, 90, 100) and logits of "bf16", "fp16" or "fp32", aligned rows."""
-    signature = {"logits": f"*{dtype}", "row_stride": "i64", "column_stride": "constexpr", "size": "i32"}
-    signature |= {"segment": "i32", "sums": "*fp32", "keys_out": "*i64"}
-    signature |= dict.fromkeys(("K", "BLOCK", "SPLITS"), "constexpr")
-    constants = {"column_stride": 1, "K": kept, "BLOCK": BLOCK, "SPLITS": SPLITS}
-    names = list(signature)
+def machine_code(capability: int, dtype: str, kept: int = 16, pair: bool = False, kernel: str = "split") -> MachineCode:
+    """Compile a kernel of `row_stats` for a compute capability (80, 90, 100) and logits of "bf16", "fp16" or "fp32".
+
+    `pair`: as it is with drafter logits. Rows are aligned.
+    """
+    function = getattr(row_stats, kernel)
+    constants = {"column_stride": 1, "draft_column_stride": 1, "K": kept, "BLOCK": BLOCK, "SPLITS": SPLITS}
+    constants |= {"FIELDS": FIELDS, "PAIR": pair}
+    types = {"logits": f"*{dtype}", "draft": f"*{dtype}", "row_stride": "i64", "draft_row_stride": "i64"}
+    types |= {"size": "i32", "segment": "i32", "inverse": "fp32", "relative": "fp32", "ln_size": "fp32"}
+    types |= {"sums": "*fp32", "keys_out": "*i64", "keys_in": "*i64", "temperature": "*fp64"}
+    types |= {"numbers": "*fp64", "top_values": "*fp64", "top_ids": "*i64"} | dict.fromkeys(constants, "constexpr")
+    names = function.arg_names
     # Pointers and sizes that are multiples of 16, as those of torch are.
-    aligned = {(names.index(name),): [["tt.divisibility", 16]] for name in ("logits", "row_stride", "size", "segment")}
-    source = ASTSource(split, signature, {(names.index(name),): value for name, value in constants.items()}, aligned)
+    multiples = {"logits", "row_stride", "draft", "draft_row_stride", "size", "segment"}
+    aligned = {(index,): [["tt.divisibility", 16]] for index, name in enumerate(names) if name in multiples}
+    fixed = {(index,): constants[name] for index, name in enumerate(names) if name in constants}
+    source = ASTSource(function, {name: types[name] for name in names}, fixed, aligned)
     compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32))
     with tempfile.TemporaryDirectory() as folder:
-        cubin = Path(folder) / "split.cubin"
+        cubin = Path(folder) / "kernel.cubin"
         cubin.write_bytes(compiled.asm["cubin"])
         usage = _disassemble("-res-usage", cubin)
         code = _disassemble("-sass", cubin)

@@ -37,7 +37,8 @@ def test_interpreted_kernels_against_the_reference():
                 rows[2, size - 1] = 7
                 rows[3, -2:] = 60
                 rows[4] = torch.where(torch.arange(size) % 2 == 0, 0.0, -0.0)
-                found, expected = kernel.row_stats(rows, k, splits, block), reference.statistics(rows, k)
+                found = kernel.launch(rows, k, splits=splits, block=block).stats
+                expected = reference.statistics(rows, k)
                 for name in ("max", "argmax", "top_values", "top_ids"):
                     assert torch.equal(getattr(found, name), getattr(expected, name)), (name, dtype, size)
                 for name in ("logsumexp", "entropy"):
@@ -48,13 +49,55 @@ def test_interpreted_kernels_against_the_reference():
         rows = torch.randn(3, 40)
         rows[1, 7] = torch.nan
         rows[2, 8] = torch.inf
-        maximum = kernel.row_stats(rows, 2, 2, 16).max
+        maximum = kernel.launch(rows, 2, splits=2, block=16).stats.max
         assert maximum[1].isnan() and maximum[2] == torch.inf
         print(checked)
         """,
         TRITON_INTERPRET="1",
     )
     assert int(out) == 30
+
+
+def test_interpreted_divergence_and_temperature_against_the_reference():
+    out = run(
+        """
+        import torch
+        from draftcert.runtime import reference
+        from draftcert.runtime.cuda import row_stats as kernel
+
+        generator = torch.Generator().manual_seed(1)
+        inf = torch.inf
+        for temperature in (1.0, 0.6):
+            rows = torch.randn(9, 90, generator=generator) * 3
+            draft = rows + 0.5 * torch.randn(9, 90, generator=generator)
+            draft[1] = rows[1]
+            draft[2] = rows[2] + 1e-4 * torch.randn(90, generator=generator)
+            rows[3, ::3] = -inf
+            draft[3, ::3] = -inf
+            draft[4, 5] = -inf
+            draft[5, 7] = torch.nan
+            draft[6] = -inf
+            rows[7, 50:], draft[7, :] = -inf, torch.arange(90.0) * 10
+            draft[8, 3] = -2000.0
+            found = kernel.launch(rows, 3, temperature, draft, splits=2, block=32)
+            expected = reference.statistics(rows, 3, temperature)
+            kl, error = reference.divergence(rows, draft, temperature)
+            for name in ("max", "argmax", "top_values", "top_ids"):
+                assert torch.equal(getattr(found.stats, name), getattr(expected, name)), name
+            for name in ("logsumexp", "entropy"):
+                difference = (getattr(found.stats, name) - getattr(expected, name)).abs()
+                assert bool((difference <= getattr(found.stats, name + "_error")).all()), (name, difference)
+            assert found.kl.isnan().tolist() == [row in (5, 6) for row in range(9)]
+            assert found.kl.isinf().tolist() == [row == 4 for row in range(9)]
+            for row in (0, 1, 2, 3, 7, 8):
+                assert abs(found.kl[row] - kl[row]) <= found.kl_error[row] + error[row], (row, found.kl[row], kl[row])
+                # Either relatively small, or that of float64.
+                assert found.kl_error[row] <= max(found.kl[row] / 128, 1e-9), (row, found.kl_error[row])
+        print("ok")
+        """,
+        TRITON_INTERPRET="1",
+    )
+    assert out.strip() == "ok"
 
 
 def test_generated_formulas_by_the_interpreter():
@@ -84,11 +127,21 @@ def test_generated_formulas_by_the_interpreter():
     assert out.strip() == "ok"
 
 
-@pytest.mark.parametrize(("capability", "dtype"), [(80, "bf16"), (90, "fp32"), (100, "bf16")])
-def test_machine_code_has_wide_loads_and_no_spills(capability, dtype):
+@pytest.mark.parametrize(
+    ("capability", "dtype", "pair"),
+    [(80, "bf16", False), (90, "fp32", False), (100, "bf16", False), (90, "bf16", True)],
+)
+def test_machine_code_has_wide_loads_and_no_spills(capability, dtype, pair):
     from draftcert.runtime.cuda.compile import machine_code
 
-    code = machine_code(capability, dtype)
-    assert code.wide_loads >= 1, code
+    code = machine_code(capability, dtype, pair=pair)
+    assert code.wide_loads >= 1 + pair, code
     assert code.spilled_bytes == 0, code
     assert code.registers <= 255, code
+
+
+@pytest.mark.parametrize(("kernel", "capability"), [("merge", 80), ("refine", 100)])
+def test_the_other_kernels_compile_without_spills(kernel, capability):
+    from draftcert.runtime.cuda.compile import machine_code
+
+    assert machine_code(capability, "bf16", pair=True, kernel=kernel).spilled_bytes == 0
