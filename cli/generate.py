@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from ..runtime.trace import Step
 
 
+_RECYCLING = {"prior", "static", "certificate-guided"}
+"""What `recycling:` may be followed by: the prior, and one shape of trees other than best-first."""
+
+
 class TextStream:
     """Turns growing token ids into text pieces; a character whose bytes are not complete yet waits for the rest."""
 
@@ -59,12 +63,16 @@ def generate(
         str,
         typer.Option(
             help="recycling, recycling:prior (knows what follows each token from the start; a minute once per model), "
+            "recycling:static, recycling:certificate-guided (shapes of the tree; with prior: recycling:prior,static), "
             "lookup, assistant:ID, layers:0-9,20-29 (the target's own), joined by +; or none."
         ),
     ] = "recycling+lookup",
     rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens to generate at most.")] = 128,
     max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree, its root included.")] = 16,
+    cost_aware: Annotated[
+        bool, typer.Option(help="Only as many nodes as pay by the target's latency, measured here once and kept.")
+    ] = False,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     compare: Annotated[
@@ -88,7 +96,8 @@ def generate(
     asked = load_prompts(prompts)[:limit] if prompts else given
     with err.status("loading the model"):
         target = load_model(model, dtype, device)
-    decoder = GreedyTreeDecoder(target, make_drafter(drafter, target), acceptance, max_nodes)
+    latency = "measured" if cost_aware else None
+    decoder = GreedyTreeDecoder(target, make_drafter(drafter, target), acceptance, max_nodes, latency)
     records: list[dict[str, Any]] = []
     with ExitStack() as stack:
         write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
@@ -132,7 +141,7 @@ def input_ids(prompt: Prompt, target: LoadedModel) -> torch.Tensor:
 def make_drafter(text: str, target: LoadedModel) -> Drafter:
     """The drafter a text names: parts joined by `+`, or `none`.
 
-    The parts: `recycling`, `recycling:prior`, `lookup`, `assistant:ID`, `layers:RANGES`.
+    The parts: `recycling`, `recycling:prior`, `recycling:SHAPE`, `lookup`, `assistant:ID`, `layers:RANGES`.
 
     Raises:
         DraftcertError: no drafter of that name, or a model or layers that do not exist.
@@ -151,13 +160,16 @@ def make_drafter(text: str, target: LoadedModel) -> Drafter:
 
     def member(name: str) -> SuccessorDrafter:
         kind, _, argument = name.strip().partition(":")
+        options = set(filter(None, argument.split(",")))
         vocabulary = target.model.get_output_embeddings().weight.shape[0]
         match kind:
-            case "recycling" if not argument:
-                return TokenRecycling()
-            case "recycling" if argument == "prior":
-                with err.status("asking the target what follows each of its tokens (once per model)"):
-                    return TokenRecycling(prior=cached_successors(TreeForward(target.model)))
+            case "recycling" if options <= {"prior"} or (len(options - {"prior"}) == 1 and options <= _RECYCLING):
+                prior = None
+                if "prior" in options:
+                    with err.status("asking the target what follows each of its tokens (once per model)"):
+                        prior = cached_successors(TreeForward(target.model))
+                shape: Any = next(iter(options - {"prior"}), "best-first")
+                return TokenRecycling(shape=shape, prior=prior)
             case "lookup" if not argument:
                 return PromptLookup()
             case "assistant" if argument:
@@ -165,7 +177,8 @@ def make_drafter(text: str, target: LoadedModel) -> Drafter:
             case "layers" if argument:
                 return Assistant(skip_layers(target, _ranges(argument)), vocabulary)
         raise DraftcertError(
-            f"no drafter is called '{name}': recycling, recycling:prior, lookup, assistant:ID, layers:0-9,20-29 or none"
+            f"no drafter is called '{name}': recycling (recycling:prior, recycling:static, "
+            "recycling:certificate-guided), lookup, assistant:ID, layers:0-9,20-29 or none"
         )
 
     if text == "none":
