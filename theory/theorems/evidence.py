@@ -26,6 +26,12 @@ def gap(u: sympy.Expr) -> sympy.Expr:
     return u * Bennett(1 / u - 1)
 
 
+def log_sum(*parts: tuple[sympy.Expr, sympy.Expr]) -> sympy.Expr:
+    """`sum a ln(a/q) - A ln(A/Q) >= 0` over parts `(a, q)` of sums A and Q: the log-sum inequality."""
+    whole, draft = (sympy.Add(*side) for side in zip(*parts, strict=True))
+    return sympy.Add(*(q * whole / draft * Bennett(a * draft / (q * whole) - 1) for a, q in parts))
+
+
 def weak_duality(
     rows: Rows,
     ratios: Mapping[str, sympy.Expr],

@@ -232,8 +232,13 @@ _MULTIPLICATIVE = Rows(
     (_CANDIDATES, _FACTOR, _KNOWN_TOP),
     (_FIRST, TokenClass("competitor", Role.COMPETITOR, m, p, (Range(p, S.Zero, alpha * top),)), _OTHER),
 )
+_LARGE_TOP = Range(top, S.Half, S.One)
+_ONLY_FIRST = Rows(
+    (_CANDIDATES, _LARGE_TOP),
+    (_FIRST, TokenClass("competitor", Role.COMPETITOR, m, p, (Range(p, S.Zero, S.One),)), _OTHER),
+)
 _STRICT = Rows(
-    (Range(top, S.Half, S.One),),
+    (_LARGE_TOP,),
     (_FIRST, TokenClass("competitor", Role.COMPETITOR, S.One, p, (Range(p, S.Zero, 1 - top),)), _OTHER),
 )
 _up, _down = (m + 1) / (1 + m * alpha), alpha * (m + 1) / (1 + m * alpha)
@@ -247,7 +252,10 @@ M3_TOP = Theorem(
         "Over all p with given p_1 <= 1/(1 + m alpha), inf C for multiplicative(alpha) is the certificate of p_1 "
         "against m competitors at alpha p_1; for m = 1 it is (1+alpha) p_1 phi((1-alpha)/(1+alpha)). Approached by "
         "competitors at alpha p_1, which themselves are accepted, and dust. For p_1 > 1/(1+alpha) the second token is "
-        "always rejected and, for one candidate, inf C = phi(2 p_1 - 1), attained at (p_1, 1 - p_1)."
+        "always rejected and, for one candidate, inf C = phi(2 p_1 - 1), attained at (p_1, 1 - p_1); for m candidates "
+        "sup C = p_1 ln(m+1), approached as the rest is spread over ever more tokens. For smaller p_1 no certificate "
+        "of a target that can be rejected exceeds T4's ln(1 + m p_1), which is attained where 1/p_1 is a whole "
+        "number, and valid, not sharp, elsewhere. The infimum in V tokens is M3pv."
     ),
     hypotheses=("every rejected token is below alpha p_1", "any vocabulary"),
     derivation=(),
@@ -285,6 +293,30 @@ M3_TOP = Theorem(
                 _STRICT.parameters,
                 {top: top},
                 (FamilyTokens("first", top, S.One, True), FamilyTokens("competitor", 1 - top, S.One, True)),
+            ),
+        ),
+        Supremum(
+            _ONLY_FIRST,
+            top * log(m + 1),
+            Witness(
+                draft={"first": _share, "competitor": p + _share, "other": p},
+                threshold=_share,
+                mass=SumProof(mass=S.One, constants={"first": _share - top, "competitor": _share}),
+                divergence=SumProof(
+                    constants={"first": -top * log(m + 1)},
+                    slack={"first": NOTHING, "other": NOTHING, "competitor": Evident(p * log(1 + _share / p))},
+                    rest=NOTHING,
+                ),
+            ),
+            Family(
+                (_CANDIDATES, _LARGE_TOP, _MANY),
+                {m: m, top: top},
+                (
+                    FamilyTokens("first", top, S.One, True),
+                    FamilyTokens("competitor", (1 - top) / (V + m), m, True),
+                    FamilyTokens("other", (1 - top) / (V + m), V, False),
+                ),
+                limit=V,
             ),
         ),
         AtLeast(alpha * top, 1 - top, (_FACTOR, _TWO_LEFT), Evident((1 + alpha) * (top - 1 / (1 + alpha)))),

@@ -7,7 +7,6 @@ import sympy
 from sympy import Expr, Rational, S, log, oo, symbols
 
 from ..formulas import PHI
-from ..functions import Bennett
 from ..margins import ONE_AGAINST_MANY
 from ..theorem import (
     DRAFT,
@@ -35,7 +34,7 @@ from ..theorem import (
     Witness,
     WorkedRow,
 )
-from .evidence import NOTHING, gap, weak_duality
+from .evidence import NOTHING, gap, log_sum, weak_duality
 from .symbols import V, b, g, m, n, p, x
 
 _CANDIDATES = Range(m, S.One, oo, integer=True)
@@ -121,12 +120,6 @@ _first = g + _least + (1 - _weight) * _spread
 _dust_value = _dusty.xreplace({b: (1 - g) / V})
 
 
-def _log_sum(*parts: tuple[Expr, Expr]) -> Expr:
-    """`sum a ln(a/q) - A ln(A/Q) >= 0` over parts `(a, q)` of sums A and Q: the log-sum inequality."""
-    whole, draft = (sympy.Add(*side) for side in zip(*parts, strict=True))
-    return sympy.Add(*(q * whole / draft * Bennett(a * draft / (q * whole) - 1) for a, q in parts))
-
-
 def _mixture(margin: Range, spread: Range, spike: Expr, level: Expr, kept: Expr, rest: Evidence) -> UpperBound:
     """No target exceeds the mean of the two families' values, weighted by w.
 
@@ -174,9 +167,9 @@ def _mixture(margin: Range, spread: Range, spike: Expr, level: Expr, kept: Expr,
                     "competitor": loss * _least - _least * log(_least / _lifted),
                 },
                 slack={
-                    "first": Evident(_log_sum(*parts)),
+                    "first": Evident(log_sum(*parts)),
                     "competitor": Evident(
-                        _log_sum((_least, _lifted), (p - _least, moved))
+                        log_sum((_least, _lifted), (p - _least, moved))
                         + (p - _least) * log(sympy.factor(ratio * moved / (p - _least)))
                     ),
                     "other": NOTHING,

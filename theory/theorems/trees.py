@@ -1,9 +1,10 @@
 """M6 and M7: strict greedy with a tree of m candidates, when only a margin of the target is known."""
 
-from sympy import Rational, S, log, oo
+from sympy import Rational, S, log, oo, symbols
 
 from ..margins import TREE_LAST_MARGIN, TREE_MARGIN, TREE_RATIO, e
 from ..theorem import (
+    AtLeast,
     Equal,
     Establishes,
     Evident,
@@ -14,6 +15,7 @@ from ..theorem import (
     Range,
     Role,
     Rows,
+    Step,
     SumProof,
     Supremum,
     Theorem,
@@ -21,8 +23,8 @@ from ..theorem import (
     Witness,
     WorkedRow,
 )
-from .evidence import NOTHING, gap, weak_duality
-from .symbols import V, b, g, m, p, top
+from .evidence import NOTHING, gap, log_sum, weak_duality
+from .symbols import V, b, g, m, p, q, s, top
 
 _CANDIDATES = Range(m, S.One, oo, integer=True)
 _MARGIN = Range(g, S.Zero, S.One)
@@ -100,6 +102,8 @@ _TO_LAST = Rows(
     ),
 )
 
+_w = symbols("w", nonnegative=True)
+r = symbols("r", positive=True)
 _BELOW_ONE = (_CANDIDATES, Range(g, S.Zero, S.One, open_above=True))
 _share = g / _SEVERAL
 _BY_LAST = Rows(
@@ -121,10 +125,25 @@ M6 = Theorem(
     statement=(
         "Over all p with p_1 - p_(m+1) = g, inf C = g ln y - ln((m - 1 + y + 1/y)/(m+1)) where y >= 1 solves "
         "(1-g) y^2 - g (m-1) y - (1+g) = 0, attained at p ~ (y, 1, ..., 1, 1/y); sup C = g ln(m+1), approached as the "
-        "rest of the mass is spread over ever more tokens."
+        "rest of the mass is spread over ever more tokens. In V tokens that is valid, not sharp: as C is convex, sup C "
+        "is the largest certificate of the extreme targets, k <= m tokens at g + b and the others at b = (1 - k g)/V, "
+        "where k g <= 1; or k at g, l - k at (1 - k g)/(l - k) and the others 0, where k < l <= m and k g <= 1 <= l g."
     ),
     hypotheses=("strict greedy, m candidates", "some competitor is at most p_1 - g"),
-    derivation=(),
+    derivation=(
+        Step(
+            "C is convex on targets in the same order of tokens, since p ln(p/q) is convex in p and q together.",
+            AtLeast(
+                _w * p * log(p / q) + (1 - _w) * s * log(s / r),
+                (_w * p + (1 - _w) * s) * log((_w * p + (1 - _w) * s) / (_w * q + (1 - _w) * r)),
+                (Range(_w, S.Zero, S.One), *(Range(x, S.Zero, S.One, open_below=True) for x in (p, q, s, r))),
+                Evident(log_sum((_w * p, _w * q), ((1 - _w) * s, (1 - _w) * r))),
+            ),
+            "a mixture of drafts that the same competitors reject is rejected. A target with p_1 - p_(m+1) = g is a sum "
+            "of a_k (1, ..., 1, 0, ..., 0), k ones, with a >= 0, sum k a_k = 1 and a_1 + ... + a_m = g. It is extreme "
+            "if at most two a_k are positive: one up to m and one after it, where V gives the largest C; or two up to m",
+        ),
+    ),
     conclusions=(
         Equal(TREE_RATIO.expression, TREE_RATIO.stable, _BELOW_ONE),
         Equal(M6_MARGIN.subs(e, TREE_RATIO.expression), g, _BELOW_ONE),
