@@ -139,9 +139,10 @@ M6 = Theorem(
                 (Range(_w, S.Zero, S.One), *(Range(x, S.Zero, S.One, open_below=True) for x in (p, q, s, r))),
                 Evident(log_sum((_w * p, _w * q), ((1 - _w) * s, (1 - _w) * r))),
             ),
-            "a mixture of drafts that the same competitors reject is rejected. A target with p_1 - p_(m+1) = g is a sum "
-            "of a_k (1, ..., 1, 0, ..., 0), k ones, with a >= 0, sum k a_k = 1 and a_1 + ... + a_m = g. It is extreme "
-            "if at most two a_k are positive: one up to m and one after it, where V gives the largest C; or two up to m",
+            "a mixture of drafts that the same competitors reject is rejected. A target with p_1 - p_(m+1) = g is a "
+            "sum of a_k (1, ..., 1, 0, ..., 0), k ones, with a >= 0, sum k a_k = 1 and a_1 + ... + a_m = g. It is "
+            "extreme if at most two a_k are positive: one up to m and one after it, where V gives the largest C; or "
+            "two up to m",
         ),
     ),
     conclusions=(
