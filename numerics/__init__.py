@@ -1,6 +1,6 @@
 """Does a solver agree? Certified evaluation, exact convex programs, and the only place that mints `Agreed`."""
 
-from .acceptance import MeanKLGuarantee
+from .acceptance import MeanKLGuarantee, guaranteed_acceptance, mean_kl_for
 from .agreement import Agreed, agree
 from .certificate import Certificate, certificate
 from .margins import MarginBound, margin_bounds
@@ -18,6 +18,8 @@ __all__ = [
     "agree",
     "certificate",
     "certificate_from_top_logprobs",
+    "guaranteed_acceptance",
     "margin_bounds",
+    "mean_kl_for",
     "validate",
 ]

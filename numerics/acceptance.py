@@ -70,6 +70,24 @@ class MeanKLGuarantee:
         return float(exact) if Fraction(float(exact)) <= exact else math.nextafter(float(exact), 0.0)
 
 
+def guaranteed_acceptance(certificates: Iterable[Any], mean_kl: Any) -> Fraction:
+    """The share of contexts accepted for certain at this mean KL: `MeanKLGuarantee` for a single question.
+
+    >>> guaranteed_acceptance([0.1, 0.2, 0.4, math.inf], 0.1)
+    Fraction(1, 2)
+    """
+    return MeanKLGuarantee(certificates).acceptance(mean_kl)
+
+
+def mean_kl_for(certificates: Iterable[Any], acceptance: Any) -> float:
+    """The mean KL below which this share of contexts is accepted for certain: the inverse, for a single question.
+
+    >>> mean_kl_for([0.1, 0.2, 0.4, math.inf], 0.75)
+    0.075
+    """
+    return MeanKLGuarantee(certificates).mean_kl(acceptance)
+
+
 def _costs(certificates: Iterable[Any]) -> tuple[list[int], int, int]:
     """The finite certificates, ascending, as integer multiples of 1/unit; the unit; the number of certificates."""
     if isinstance(certificates, np.ndarray):

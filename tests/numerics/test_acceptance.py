@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftcert.numerics import MeanKLGuarantee, certificate
+from draftcert.numerics import MeanKLGuarantee, certificate, guaranteed_acceptance, mean_kl_for
 from draftcert.theory import DraftcertError
 
 costs = st.lists(st.one_of(st.integers(0, 12).map(lambda n: Fraction(n, 4)), st.just(math.inf)), min_size=1, max_size=7)
@@ -48,12 +48,10 @@ def test_an_array_is_exact_at_every_step(certificates, data):
 
 
 def test_takes_certificates():
-    guarantee = MeanKLGuarantee(
-        [certificate(["1", "0"], "strict_greedy"), certificate(["0.5", "0.5"], "strict_greedy")]
-    )
-    assert guarantee.acceptance(0.1) == Fraction(1, 2)
-    assert guarantee.acceptance(0.5) == 0
-    assert 0.346 < guarantee.mean_kl(0.5) < math.log(2) / 2 + 1e-15
+    certificates = [certificate(["1", "0"], "strict_greedy"), certificate(["0.5", "0.5"], "strict_greedy")]
+    assert guaranteed_acceptance(certificates, 0.1) == Fraction(1, 2)
+    assert guaranteed_acceptance(certificates, 0.5) == 0
+    assert 0.346 < mean_kl_for(certificates, 0.5) < math.log(2) / 2 + 1e-15
 
 
 @pytest.mark.parametrize("kind", [list, np.array])
