@@ -52,17 +52,8 @@ def validate(
             out.print(f"{row.formula}: {caught} of {row.mutants} false formulas noticed", style="dim")
             for missed in row.missed:
                 out.print(f"  not noticed: {missed}", style="red")
-        for row in report.sharpness:
-            near = ", ".join(
-                f"{what} within {distance:.1e}"
-                for what, distance in (("attained", row.attained), ("approached", row.approached))
-                if distance is not None
-            )
-            out.print(
-                f"{row.rule}, {row.known}, {row.side}: {row.bounds} margin bounds attacked, {row.sharp} sharp"
-                + (f", {near}" if near else ""),
-                style="red" if row.failures else "dim",
-            )
+        if report.reached:
+            out.print(sharpness_table(report))
         for failure in report.failures:
             out.print(failure, style="red")
     if folder:
@@ -82,4 +73,18 @@ def families_table(report: Report) -> Table:
         solver = "" if row.worst_solver_digits is None else f"{row.worst_solver_digits:.1f}"
         digits = (f"{row.worst_digits:.1f}", f"{row.median_digits:.1f}", solver)
         table.add_row(row.family, str(row.cases), *digits, str(row.failures))
+    return table
+
+
+def sharpness_table(report: Report) -> Table:
+    """How close a global optimiser came to the margin bounds."""
+    table = Table(title=f"{len(report.reached)} margin bounds under attack, farthest distances in nats")
+    table.add_column("rule", overflow="fold", min_width=18)
+    table.add_column("known")
+    for name in ("bounds", "sharp", "attained", "approached", "failures"):
+        table.add_column(name, justify="right")
+    for row in report.sharpness:
+        distances = ("" if nats is None else f"{nats:.0e}" for nats in (row.attained, row.approached))
+        known = f"{row.known}, {row.side[:3]}"
+        table.add_row(row.rule, known, str(row.bounds), str(row.sharp), *distances, str(row.failures))
     return table
