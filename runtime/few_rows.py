@@ -97,8 +97,9 @@ class FewRows:
                 "key_norm": getattr(attention, "k_norm", None),
             }
             for name, module in chain(linears.items(), norms.items()):
-                if module is not None:
-                    setattr(target, name, module.weight.data_ptr())
+                if module is None:
+                    continue
+                setattr(target, name, module.weight.data_ptr())
                 if getattr(module, "bias", None) is not None:
                     setattr(target, f"{name}_bias", module.bias.data_ptr())
 

@@ -90,12 +90,20 @@ def test_weights_that_move_are_found_and_those_that_change_type_refused(tiny: An
 
 def test_biases_scaled_rotations_and_windows_of_some_layers(tiny: Any) -> None:
     torch.manual_seed(1)
-    sizes = {"vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3}
-    heads = {"num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 256}
-    scaled = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    sizes: dict[str, Any] = {"vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3}
+    heads: dict[str, Any] = {
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "max_position_embeddings": 256,
+    }
+    scaled: dict[str, Any] = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     scaled |= {"original_max_position_embeddings": 16, "rope_theta": 10000.0}
-    biased = {"attention_bias": True, "mlp_bias": True}
-    kinds = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "sliding_window": 5}
+    biased: dict[str, Any] = {"attention_bias": True, "mlp_bias": True}
+    kinds: dict[str, Any] = {
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "sliding_window": 5,
+    }
     for config in (
         transformers.LlamaConfig(**sizes, **heads, **biased, rope_parameters=scaled),
         transformers.Qwen3Config(**sizes, **heads, **kinds, use_sliding_window=True),
