@@ -50,9 +50,9 @@ def points(formula: Formula) -> list[dict[sympy.Basic, float]]:
         point: dict[sympy.Basic, float] = {}
         for each in formula_domain(formula):
             given = {symbol: sympy.Rational(value) for symbol, value in point.items()}
-            low, high = (end.xreplace(given) for end in (each.lower, each.upper))
-            low = float(low) if low.is_finite else -30.0
-            high = float(high) if high.is_finite else low + source.choice((1.0, 30.0, 1e9))
+            ends: list[Any] = [end.xreplace(given) for end in (each.lower, each.upper)]
+            low = float(ends[0]) if ends[0].is_finite else -30.0
+            high = float(ends[1]) if ends[1].is_finite else low + source.choice((1.0, 30.0, 1e9))
             if each.integer:
                 point[each.symbol] = float(source.choice((1, 2, 3, 8, 64)))
             elif (value := low + (high - low) * share(source)) and low < value < high:

@@ -5,7 +5,9 @@ tokens, which take as much as they may; above the level they are pooled too.
 """
 
 from dataclasses import replace
+from typing import Any
 
+import sympy
 from sympy import Expr, Rational, S, exp, log, oo, symbols
 
 from ..functions import Bennett
@@ -65,17 +67,17 @@ def _family(parameters: tuple[Range, ...], first: Expr, other: Expr, competitor:
 def _all_pooled(first: Expr, other: Expr, competitor: Expr) -> Expr:
     """The certificate when every token is levelled at 1/V."""
     row = ((S.One, first), (n, other), (m, competitor))
-    return sum((count * x * log(_tokens * x) for count, x in row), start=S.Zero)
+    return sympy.Add(*(count * x * log(_tokens * x) for count, x in row))
 
 
-def _pair(first: Expr, competitor: Expr) -> Expr:
+def _pair(first: Expr, competitor: Expr) -> Any:
     """The certificate when the first token and the competitors alone are levelled."""
     return ONE_AGAINST_MANY.expression.xreplace({g: first - competitor, b: competitor})
 
 
 def _nats(*row: str) -> Expr:
     """The same of an exact row: sum p ln(V p)."""
-    return sum((Rational(x) * log(len(row) * Rational(x)) for x in row), start=S.Zero)
+    return sympy.Add(*(Rational(x) * log(len(row) * Rational(x)) for x in row))
 
 
 # ---- M5 --------------------------------------------------------------------------------------------------------
