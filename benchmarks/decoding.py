@@ -105,12 +105,13 @@ def make_modes(
         "transformers prompt lookup": lambda name: by_transformers(name, target, prompt_lookup_num_tokens=10),
         "transformers assisted": lambda name: by_transformers(name, target, assistant_model=thin),
         "trees": lambda name: trees(name),
-        "trees, prior": lambda name: trees(name, union()),
+        "trees, prior, 32 nodes": lambda name: trees(name, union(), max_nodes=32),
         "trees, prompt lookup": lambda name: trees(name, PromptLookup()),
         "trees, assistant": lambda name: trees(name, Assistant(thin, vocabulary)),
         "no trees": lambda name: trees(name, Union()),
     }
     more: dict[str, Callable[[str], Mode]] = {
+        "trees, prior": lambda name: trees(name, union()),
         "trees, prior, transformers' forward pass": lambda name: trees(name, union(), fast=False),
         "trees, prior, static": lambda name: trees(name, union(shape="static")),
         "trees, prior, certificate-guided": lambda name: trees(name, union(shape="certificate-guided")),
