@@ -26,9 +26,29 @@ INLINE V load(const T* from) {
   return v;
 }
 
+#if LANES > 4
+// LANES doubles are two registers; the compiler takes comparisons of such pairs apart into single numbers.
+#if LANES == 16
+using Doubles = __m512d;
+#else
+using Doubles = __m256d;
+#endif
+struct Pair { Doubles low, high; };
+#endif
+
 // b where either is NaN.
 template <class Real>
 INLINE Vec<Real> larger(Vec<Real> a, Vec<Real> b) {
+#if LANES > 4
+  if constexpr (sizeof(Real) == 8) {
+    auto x = bit_cast<Pair>(a), y = bit_cast<Pair>(b);
+#if LANES == 16
+    return bit_cast<Vec<Real>>(Pair{_mm512_max_pd(x.low, y.low), _mm512_max_pd(x.high, y.high)});
+#else
+    return bit_cast<Vec<Real>>(Pair{_mm256_max_pd(x.low, y.low), _mm256_max_pd(x.high, y.high)});
+#endif
+  }
+#endif
 #if LANES == 16
   if constexpr (sizeof(Real) == 4) return (Vec<Real>)_mm512_max_ps((__m512)a, (__m512)b);
 #elif LANES == 8
@@ -42,8 +62,17 @@ template <class Real>
 INLINE unsigned above(Vec<Real> x, Vec<Real> bound) {
 #if LANES == 16
   if constexpr (sizeof(Real) == 4) return _mm512_cmp_ps_mask((__m512)x, (__m512)bound, _CMP_NLE_UQ);
+  if constexpr (sizeof(Real) == 8) {
+    auto a = bit_cast<Pair>(x), b = bit_cast<Pair>(bound);
+    return _mm512_cmp_pd_mask(a.low, b.low, _CMP_NLE_UQ) | _mm512_cmp_pd_mask(a.high, b.high, _CMP_NLE_UQ) << 8;
+  }
 #elif LANES == 8
   if constexpr (sizeof(Real) == 4) return _mm256_movemask_ps(_mm256_cmp_ps((__m256)x, (__m256)bound, _CMP_NLE_UQ));
+  if constexpr (sizeof(Real) == 8) {
+    auto a = bit_cast<Pair>(x), b = bit_cast<Pair>(bound);
+    return _mm256_movemask_pd(_mm256_cmp_pd(a.low, b.low, _CMP_NLE_UQ)) |
+           _mm256_movemask_pd(_mm256_cmp_pd(a.high, b.high, _CMP_NLE_UQ)) << 4;
+  }
 #endif
   unsigned bits = 0;
   for (int i = 0; i < LANES; ++i) bits |= unsigned(!(x[i] <= bound[i])) << i;
@@ -159,12 +188,18 @@ class Blocks {
     visit(row_.dtype, [&](auto tag) {
       using From = decltype(tag);
       auto from = reinterpret_cast<const From*>(row_.data) + begin * row_.stride;
-      for (int64_t i = 0; i < count; ++i) {
-        if constexpr (std::is_same_v<From, T>)
-          buffer_[i] = from[i * row_.stride];
-        else if constexpr (std::is_floating_point_v<T>)
-          buffer_[i] = T(to_real(from[i * row_.stride]));
-      }
+      auto convert = [&](int64_t stride) __attribute__((always_inline)) {
+        for (int64_t i = 0; i < count; ++i) {
+          if constexpr (std::is_same_v<From, T>)
+            buffer_[i] = from[i * stride];
+          else if constexpr (std::is_floating_point_v<T>)
+            buffer_[i] = T(to_real(from[i * stride]));
+        }
+      };
+      if (row_.stride == 1)
+        convert(1);  // in registers
+      else
+        convert(row_.stride);
     });
     std::fill(buffer_ + count, buffer_ + kBlock, negative_infinity<T>());
     return buffer_;
@@ -200,7 +235,7 @@ void scan(const Segment& segment, Partial& out) {
   constexpr Real kLargest = std::numeric_limits<Real>::max();
   const double temperature = segment.temperature;
   const V lowest = broadcast(Real(Exponential<Real>::kLowest * temperature));
-  const V c = broadcast(Real(kLog2e / temperature));
+  const V c = broadcast(Real(kLog2e / temperature)), lowest_of_all = broadcast(-kLargest);
 
   Blocks<T> target(segment.target, segment.end), draft(segment.draft, segment.end);
   Top<Real> top(segment.k);
@@ -269,8 +304,12 @@ void scan(const Segment& segment, Partial& out) {
           V b0 = larger<Real>(lowest, y0), b1 = larger<Real>(lowest, y1);
           block_draft_mass += exponential<Real>(b0, c) + exponential<Real>(b1, c);
           // y = -inf makes the sum infinite, as it must be, unless the target gives the token no mass either.
-          block_cross += e0 * (z0 - (v[n] == negative_infinity<Real>() ? b0 : y0));
-          block_cross += e1 * (z1 - (v[n + 1] == negative_infinity<Real>() ? b1 : y1));
+          if (__builtin_expect(above<Real>(lowest_of_all, v[n]) | above<Real>(lowest_of_all, v[n + 1]), 0)) {
+            y0 = v[n] == negative_infinity<Real>() ? b0 : y0;
+            y1 = v[n + 1] == negative_infinity<Real>() ? b1 : y1;
+          }
+          block_cross += e0 * (z0 - y0);
+          block_cross += e1 * (z1 - y1);
         }
       }
     }
@@ -331,13 +370,10 @@ inline double floored_sum(const Row& row, int64_t vocab, double temperature, dou
     const double* x = blocks.at(i);
     for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); j += LANES) {
       Vec<double> log_p = (load<Vec<double>>(x + j) - maximum) / temperature - log_mass;
-      Vec<int64_t> counts = log_p >= lowest;
-      bool any = false;
-      for (int lane = 0; lane < LANES; ++lane) any |= counts[lane] != 0;
-      if (!any) continue;
-      Vec<double> p = exponential<double>(counts ? log_p : broadcast(lowest), c);
-      Vec<double> term = p * logarithm(1.0 + p / floor);
-      sum.add(counts ? term : Vec<double>{});
+      if (!above<double>(log_p, broadcast(lowest))) continue;
+      // A token below counts as if it were there: p = kNegligible floor adds its square over floor.
+      Vec<double> p = exponential<double>(larger<double>(broadcast(lowest), log_p), c);
+      sum.add(p * logarithm(1.0 + p / floor));
     }
   }
   return sum.total();
