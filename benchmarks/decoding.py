@@ -105,7 +105,7 @@ def make_modes(
         "transformers prompt lookup": lambda name: by_transformers(name, target, prompt_lookup_num_tokens=10),
         "transformers assisted": lambda name: by_transformers(name, target, assistant_model=thin),
         "trees": lambda name: trees(name),
-        "trees, prior, 32 nodes": lambda name: trees(name, union(), max_nodes=32),
+        "trees, prior, 24 nodes": lambda name: trees(name, union(), max_nodes=24),
         "trees, prompt lookup": lambda name: trees(name, PromptLookup()),
         "trees, assistant": lambda name: trees(name, Assistant(thin, vocabulary)),
         "no trees": lambda name: trees(name, Union()),
