@@ -85,6 +85,8 @@ class Report:
     seed: int
     outcomes: tuple[Outcome, ...]
     reached: tuple[Reached, ...] = ()
+    whole: bool = True
+    """Whether all rules took part to the profile's end; only then must every mutated formula have been noticed."""
 
     @property
     def ok(self) -> bool:
@@ -110,9 +112,10 @@ class Report:
 
     @property
     def mutations(self) -> tuple[MutationRow, ...]:
-        """What became of the mutated formulas; empty when no case faced them."""
+        """What became of the mutated formulas; empty when no case faced them, or not all cases that should."""
         rows = []
-        for name, formula in COMPARED.items() if any(outcome.caught for outcome in self.outcomes) else ():
+        faced = self.whole and any(outcome.caught for outcome in self.outcomes)
+        for name, formula in COMPARED.items() if faced else ():
             caught = {k for outcome in self.outcomes for k in outcome.caught.get(name, ())}
             changes = [mutant.statement for mutant in mutants(formula)]
             rows.append(MutationRow(name, len(changes), [c for k, c in enumerate(changes) if k not in caught]))
