@@ -331,15 +331,20 @@ inline void at_least(const Row& row, int64_t vocab, double lowest, int64_t follo
                      std::vector<Entry>& rest) {
   Blocks<double> blocks(row, vocab);
   Top<double> top(following);
+  const double below = lowest > -INFINITY ? std::nextafter(lowest, -INFINITY) : NAN;  // NaN: nothing is left out
   for (int64_t i = 0; i < vocab; i += kBlock) {
     const double* x = blocks.at(i);
-    double bound = top.bound();
-    for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); ++j) {
-      if (x[j] >= lowest) {
-        values.push_back(x[j]);
-      } else if (!(x[j] <= bound)) {
-        top.offer(x[j], i + j);
-        bound = top.bound();
+    const int64_t count = std::min<int64_t>(kBlock, vocab - i);
+    for (int64_t j = 0; j < count; j += LANES) {
+      const double bound = top.bound();
+      unsigned lanes = above<double>(load<Vec<double>>(x + j), broadcast(bound > below ? below : bound));
+      for (; lanes; lanes &= lanes - 1) {
+        const int64_t at = j + __builtin_ctz(lanes);
+        if (at >= count) break;
+        if (x[at] >= lowest)
+          values.push_back(x[at]);
+        else
+          top.offer(x[at], i + at);
       }
     }
   }
