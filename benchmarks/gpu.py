@@ -1,16 +1,18 @@
 """Checks and times the Triton kernels on a CUDA device; says so and ends with status 2 where there is none.
 
-    python benchmarks/gpu.py --output benchmarks/results/gpu
+    python benchmarks/gpu.py --output benchmarks/results/gpu --prompts spec_bench.jsonl
 
 Every shape is checked against the float64 reference on the same device, then timed by events in shuffled rounds beside
 reading and copying the same logits, eager torch and torch.compile. Launches are counted by torch's profiler, and the
-launches are captured in a CUDA graph and replayed, which a synchronisation with the host would forbid.
+launches are captured in a CUDA graph and replayed, which a synchronisation with the host would forbid. With prompts the
+decoder is measured too: `decoding.py` in bfloat16 with its passes recorded as CUDA graphs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -128,11 +130,19 @@ def goals(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def decoding(prompts: Path, output: Path | None) -> list[str]:
+    """The command that measures the decoder; its exit status 1 says that an output differs from greedy."""
+    command = [sys.executable, str(Path(__file__).with_name("decoding.py")), str(prompts), "--per-category", "10"]
+    command += ["--device", "cuda", "--dtype", "bfloat16", "--cuda-graphs"]
+    return command if output is None else [*command, "--output", f"{output}-decoding.json"]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", type=int, default=16, help="K")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--output", type=Path, help="path without suffix of the .json, .md and .svg files")
+    parser.add_argument("--prompts", type=Path, help="decode these too: 10 of each category, as decoding.py does")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("no CUDA device: nothing was measured", file=sys.stderr)
@@ -145,7 +155,9 @@ def main() -> int:
         options.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
         options.output.with_suffix(".md").write_text(text)
         benchmark.plot(report, options.output.with_suffix(".svg"))
-    return 0
+    if options.prompts is None:
+        return 0
+    return subprocess.run(decoding(options.prompts, options.output), check=False).returncode
 
 
 if __name__ == "__main__":
