@@ -149,6 +149,8 @@ class _Bounds:
 
     def multiplicative(self, alpha: Fraction) -> tuple[MarginBound, MarginBound]:
         """M3 and M3v: below g_(m+1) the bound is linear in the gap, as long as there is room for dust."""
+        if not alpha:
+            return self._infinite(), self._infinite()
 
         def turn(others: int) -> Fraction:
             """Up to this gap so many tokens at p_1 - g, and the first, may all be accepted."""
@@ -185,6 +187,8 @@ class _Bounds:
 
     def absolute(self, tau: Fraction) -> tuple[MarginBound, MarginBound]:
         """M5 and M5v, and nothing is accepted where the largest probability stays below tau."""
+        if not tau:
+            return self._infinite(), self._infinite()
         if tau > (1 + self.g) / 2:
             return self._nothing(), self._nothing()
         least = self.g + ((1 - self.g) / self.V if self.V else ZERO)
@@ -260,7 +264,7 @@ class _Bounds:
         return MarginBound(ball, self.digits, attained, True, tuple(accepted), tuple(competitors))
 
     def _infinite(self) -> MarginBound:
-        """Some target accepts everything."""
+        """Some target accepts everything, or for an infimum every target."""
         return MarginBound(arb("inf"), self.digits, attained=True, sharp=True)
 
     def _nothing(self) -> MarginBound:

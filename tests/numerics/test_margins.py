@@ -165,6 +165,15 @@ def test_typical_with_delta_one_can_reject_all():
     assert few.value <= certificate(["1/2", "1/2", "0"], "typical(1/4, 1)").value
 
 
+@pytest.mark.parametrize("rule", ["multiplicative(0)", "absolute(0)"])
+@pytest.mark.parametrize("vocabulary", [None, 4])
+def test_a_threshold_of_zero_accepts_everything(rule, vocabulary):
+    assert certificate(["0.6", "0.3", "0.1", "0"], rule, 2).value == mpmath.inf
+    for bound in margin_bounds(rule, 2, gap="0.3", vocabulary=vocabulary):
+        assert bound.value == mpmath.inf
+        assert bound.sharp
+
+
 def test_bad_arguments():
     options: dict[str, Any]
     for options, message in (
