@@ -31,6 +31,7 @@ from rich.progress import track
 from draftcert.audit import load_prompts
 from draftcert.audit.prompts import Prompt
 from draftcert.runtime import GreedyTreeDecoder
+from draftcert.runtime.benchmark import processor
 from draftcert.runtime.drafters import (
     Assistant,
     Drafter,
@@ -239,13 +240,6 @@ def as_markdown(report: dict[str, Any]) -> str:
             f"| {found['identical']} of {found['prompts']} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def processor() -> str:
-    info = Path("/proc/cpuinfo")
-    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] \
-        if info.exists() else []  # fmt: skip
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def main() -> int:

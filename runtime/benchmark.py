@@ -128,18 +128,22 @@ def wall(call: Callable[[], object]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
+def processor() -> str:
+    """The processor's name, or at least its architecture."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
 def machine() -> dict[str, Any]:
     """What the numbers depend on."""
-    names = Path("/proc/cpuinfo")
-    models = (
-        [line for line in names.read_text().splitlines() if line.startswith("model name")] if names.exists() else []
-    )
     kernels = cpu_kernels()
     if kernels is None:
         raise DraftcertError("there is no compiled kernel to measure: install a C++ compiler")
     version = subprocess.run([build.compiler(), "--version"], capture_output=True, text=True, check=True).stdout
     return {
-        "processor": models[0].split(":", 1)[1].strip() if models else platform.processor(),
+        "processor": processor(),
         "instructions": INSTRUCTION_SETS[kernels.draftcert_use_instruction_set(-1)],
         "compiler": version.splitlines()[0],
         "python": platform.python_version(),
