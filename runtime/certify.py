@@ -67,7 +67,8 @@ def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> Row
     target = without_padding(logits, vocab_size, "logits")
     if not 1 <= k <= target.shape[-1]:
         raise DraftcertError(f"k = {k} lies outside 1..{target.shape[-1]}, the size of the vocabulary")
-    return RowStats(*operators.row_stats(target, k))
+    operator = operators.row_stats_with_gradient if operators.needs_gradient(target) else operators.row_stats
+    return RowStats(*operator(target, k))
 
 
 def certify(
@@ -129,5 +130,7 @@ def certify(
     if k < 1:
         raise DraftcertError(f"k = {k} must be at least 1")
     text = rule if isinstance(rule, str) else rule.expression
-    result = operators.certify(target, draft, text, candidates, float(temperature), sound, k)
+    differentiated = operators.needs_gradient(target, draft)
+    operator = operators.certify_with_gradient if differentiated else operators.certify
+    result = operator(target, draft, text, candidates, float(temperature), sound, k)
     return Certificate(*result[:6]) if draft is None else Certificate(*result)

@@ -1,11 +1,13 @@
 """`row_stats` and `certify` as operators of torch: opaque to torch.compile and torch.export, with shapes and gradients.
 
-The bodies choose the kernel for the device (runtime.kernels) and raise the errors that depend on the numbers.
+Each is three operators, so that a call pays for what it needs only. The plain one has no gradient; on CPU tensors it is
+the C++ of cpu/operators.cpp once that is loaded. `.._by_tensors` is what it hands over to: the reference, and the errors
+that depend on the numbers. `.._with_gradient` is the plain one again, and differentiates.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +16,7 @@ from torch import Tensor
 
 from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.statistics import LOGIT_RATIO, Entropy
-from .kernels import Columns, certificates, statistics
+from .kernels import cpu_kernels, statistics, teach
 from .program import LOG_TOP, floored_entropies, largest_rank
 from .reference import UNIT, RowStats, project, refuse_rows
 from .threshold import AcceptedSet, Enclosure, accepted_set
@@ -24,29 +26,74 @@ WIDEN = 16
 WHOLE_ROW = 4096
 NAMES = [field.name for field in fields(RowStats)]
 
-
 LIBRARY = torch.library.Library("draftcert", "DEF")
-LIBRARY.define("row_stats(Tensor logits, int k) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)")
-LIBRARY.define(
-    "certify(Tensor target, Tensor? draft, str rule, int candidates, float temperature, bool sound, int k) -> "
-    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
-)
+EIGHT = f"({', '.join(['Tensor'] * 8)})"
+SCHEMAS = {
+    "row_stats": f"(Tensor logits, int k) -> {EIGHT}",
+    "certify": "(Tensor target, Tensor? draft, str rule, int candidates, float temperature, bool sound, int k) -> "
+    + EIGHT,
+}
+LIBRARY.define("teach(Tensor rows, str rule) -> ()")
+for _name, _schema in SCHEMAS.items():
+    for _variant in ("", "_by_tensors", "_with_gradient"):
+        LIBRARY.define(_name + _variant + _schema)
 row_stats = torch.ops.draftcert.row_stats.default
+row_stats_by_tensors = torch.ops.draftcert.row_stats_by_tensors.default
+row_stats_with_gradient = torch.ops.draftcert.row_stats_with_gradient.default
 certify = torch.ops.draftcert.certify.default
+certify_by_tensors = torch.ops.draftcert.certify_by_tensors.default
+certify_with_gradient = torch.ops.draftcert.certify_with_gradient.default
+
+
+@dataclass(frozen=True)
+class Columns:
+    """`Certificate` of a matrix of rows."""
+
+    value: Tensor
+    level: Tensor
+    threshold: Tensor
+    accepted: Tensor
+    exact: Tensor
+    passes: Tensor
+    kl: Tensor | None
+    certified: Tensor | None
+
+
+def needs_gradient(*tensors: Tensor | None) -> bool:
+    """Whether a result of these tensors is to be differentiated."""
+    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+
+
+def _compiled(tensor: Tensor) -> bool:
+    """Whether C++ serves this tensor's device; it is loaded, and the plain operators are it from now on."""
+    return tensor.device.type == "cpu" and cpu_kernels() is not None
+
+
+# ---- row_stats ------------------------------------------------------------------------------------------------------
 
 
 @torch.library.impl(LIBRARY, "row_stats", "CompositeExplicitAutograd")
 def _row_stats(logits: Tensor, k: int) -> tuple[Tensor, ...]:
+    return row_stats(logits, k) if _compiled(logits) else row_stats_by_tensors(logits, k)
+
+
+@torch.library.impl(LIBRARY, "row_stats_by_tensors", "CompositeExplicitAutograd")
+def _row_stats_by_tensors(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     """The fields of `RowStats` in their order."""
     rows, shape = logits.reshape(-1, logits.shape[-1]), logits.shape[:-1]
-    found = statistics(rows, k)
-    if not found.checked:
-        refuse_rows(rows, found.stats.max, shape, "logits")
-    columns = tuple(getattr(found.stats, name) for name in NAMES)
+    stats = statistics(rows, k).stats
+    refuse_rows(rows, stats.max, shape, "logits")
+    columns = tuple(getattr(stats, name) for name in NAMES)
     return columns if logits.dim() == 2 else tuple(column.view(shape + column.shape[1:]) for column in columns)
 
 
+@torch.library.impl(LIBRARY, "row_stats_with_gradient", "CompositeExplicitAutograd")
+def _row_stats_with_gradient(logits: Tensor, k: int) -> tuple[Tensor, ...]:
+    return row_stats(logits, k)
+
+
 @torch.library.register_fake(row_stats, lib=LIBRARY)
+@torch.library.register_fake(row_stats_with_gradient, lib=LIBRARY)
 def _(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     shape = logits.shape[:-1]
     number = logits.new_empty(shape, dtype=torch.float64)
@@ -59,7 +106,10 @@ def _no_gradient(ctx: Any, *upstream: Tensor | None) -> tuple[None, None]:
     raise DraftcertError("row_stats has no gradient: differentiate `value` and `kl` of certify")
 
 
-torch.library.register_autograd(row_stats, _no_gradient, lib=LIBRARY)
+torch.library.register_autograd(row_stats_with_gradient, _no_gradient, lib=LIBRARY)
+
+
+# ---- certify --------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
@@ -67,8 +117,19 @@ def _rule(text: str) -> Rule:
     return parse_rule(text)
 
 
+@torch.library.impl(LIBRARY, "teach", "CompositeExplicitAutograd")
+def _teach(rows: Tensor, rule: str) -> None:
+    """What the C++ operator asks of a rule it meets for the first time; `rows` tell the dispatcher who is to answer."""
+    teach(rule, _rule(rule))
+
+
 @torch.library.impl(LIBRARY, "certify", "CompositeExplicitAutograd")
-def _certify(
+def _certify(target: Tensor, *arguments: Any) -> tuple[Tensor, ...]:
+    return certify(target, *arguments) if _compiled(target) else certify_by_tensors(target, *arguments)
+
+
+@torch.library.impl(LIBRARY, "certify_by_tensors", "CompositeExplicitAutograd")
+def _certify_by_tensors(
     target: Tensor, draft: Tensor | None, rule: str, candidates: int, temperature: float, sound: bool, k: int
 ) -> tuple[Tensor, ...]:
     """The fields of `Certificate` in their order; the last two have no elements without `draft`."""
@@ -76,13 +137,7 @@ def _certify(
     rows, draft_rows = target.reshape(-1, size), None if draft is None else draft.reshape(-1, size)
     parsed = _rule(rule)
     window = min(size, max(k, largest_rank(parsed)) + candidates)
-    found = certificates(rows, draft_rows, parsed, candidates, temperature, sound, window)
-    if found is None:
-        found = _by_tensors(rows, draft_rows, shape, parsed, candidates, temperature, sound, window)
-    if not found.checked:
-        refuse_rows(rows, rows.amax(-1), shape, "target_logits")
-        if draft_rows is not None:
-            refuse_rows(draft_rows, draft_rows.amax(-1), shape, "draft_logits")
+    found = _columns(rows, draft_rows, shape, parsed, candidates, temperature, sound, window)
     columns = [found.value, found.level, found.threshold, found.accepted, found.exact, found.passes]
     if found.kl is not None and found.certified is not None:
         columns += [found.kl, found.certified]
@@ -93,7 +148,13 @@ def _certify(
     return tuple(columns)
 
 
+@torch.library.impl(LIBRARY, "certify_with_gradient", "CompositeExplicitAutograd")
+def _certify_with_gradient(*arguments: Any) -> tuple[Tensor, ...]:
+    return certify(*arguments)
+
+
 @torch.library.register_fake(certify, lib=LIBRARY)
+@torch.library.register_fake(certify_with_gradient, lib=LIBRARY)
 def _(
     target: Tensor, draft: Tensor | None, rule: str, candidates: int, temperature: float, sound: bool, k: int
 ) -> tuple[Tensor, ...]:
@@ -156,10 +217,10 @@ def _pool(target: Tensor, level: Tensor, log_target: Tensor, accepted: Tensor, c
     return ((rank < count) & (log_target > line)) | (competitor & (log_target < line))
 
 
-torch.library.register_autograd(certify, _gradients, setup_context=_save, lib=LIBRARY)
+torch.library.register_autograd(certify_with_gradient, _gradients, setup_context=_save, lib=LIBRARY)
 
 
-def _by_tensors(
+def _columns(
     rows: Tensor,
     draft: Tensor | None,
     shape: torch.Size,
@@ -169,7 +230,7 @@ def _by_tensors(
     sound: bool,
     window: int,
 ) -> Columns:
-    """What `certificates` gives, from the statistics of the rows."""
+    """Certificates of a matrix of rows, from their statistics."""
     size = rows.shape[-1]
     found = statistics(rows, window, temperature, draft)
     refuse_rows(rows, found.stats.max, shape, "target_logits")
@@ -186,7 +247,7 @@ def _by_tensors(
         unseen = (accepted.count + candidates > window) & (accepted.count < size)
         if bool(unseen.any()):
             wider = size if window >= WHOLE_ROW else min(size, WIDEN * window)
-            again = _by_tensors(rows[unseen], None, shape, rule, candidates, temperature, sound, wider)
+            again = _columns(rows[unseen], None, shape, rule, candidates, temperature, sound, wider)
             for name in ("value", "level", "threshold", "accepted", "exact"):
                 getattr(result, name)[unseen] = getattr(again, name)
             result.passes[unseen] = 2
@@ -237,5 +298,4 @@ def _certificate(
         passes=torch.ones_like(accepted.count, dtype=torch.uint8),
         kl=None,
         certified=None,
-        checked=True,
     )

@@ -18,28 +18,26 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import torch
 from filelock import FileLock
 from platformdirs import user_cache_path
 
 SOURCES = {
-    "rows": ("rows.cpp", "rows.h", "row_kernel.h", "certificate.h", "../generated/formulas.h"),
+    "rows": ("rows.cpp", "operators.cpp", "rows.h", "row_kernel.h", "certificate.h", "../generated/formulas.h"),
     "layers": ("layers.cpp", "layers.h", "layer_kernel.h"),
 }
-"""Files of each library: the one to compile first, then those it includes."""
+"""Files of each library: those to compile, and those they include."""
+TORCH = Path(torch.__file__).parent
+LINKED = {
+    "rows": [
+        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+        *("-isystem", str(TORCH / "include"), f"-L{TORCH / 'lib'}", "-lc10", "-ltorch_cpu"),
+    ],
+    "layers": [],
+}
+"""What operators of torch are compiled and linked with."""
 # No -march=native: machines may share the cache, and the library itself chooses the widest instruction set they have.
 FLAGS = ["-O3", "-std=c++17", "-shared", "-fPIC", "-Wno-psabi"]
-DTYPES = {"float32": 0, "bfloat16": 1, "float16": 2, "float64": 3}
-
-
-class Logits(ctypes.Structure):
-    """`draftcert_logits`: strides in elements, dtype one of `DTYPES`."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("row_stride", ctypes.c_int64),
-        ("column_stride", ctypes.c_int64),
-        ("dtype", ctypes.c_int32),
-    ]
 
 
 class Instruction(ctypes.Structure):
@@ -50,30 +48,6 @@ class Instruction(ctypes.Structure):
         ("strict", ctypes.c_int32),
         ("low", ctypes.c_double),
         ("high", ctypes.c_double),
-    ]
-
-
-class Rule(ctypes.Structure):
-    """`draftcert_rule`."""
-
-    _fields_ = [
-        ("program", ctypes.POINTER(Instruction)),
-        ("length", ctypes.c_int64),
-        ("candidates", ctypes.c_int64),
-        ("sound", ctypes.c_int32),
-    ]
-
-
-class Out(ctypes.Structure):
-    """`draftcert_out`: addresses of the arrays to fill, or None."""
-
-    _fields_ = [
-        (name, ctypes.c_void_p)
-        for name in (
-            *("max", "argmax", "logsumexp", "logsumexp_error", "entropy", "entropy_error"),
-            *("top_values", "top_ids", "status"),
-            *("kl", "kl_error", "value", "level", "threshold", "accepted", "exact", "passes", "certified"),
-        )
     ]
 
 
@@ -89,7 +63,8 @@ def compile_library(name: str = "rows") -> Path:
     """The path of a compiled library of `SOURCES`; compiles it where the cache has none."""
     cxx = compiler()
     version = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=True).stdout
-    key = hashlib.sha256("\0".join([version, platform.machine(), *FLAGS]).encode())
+    needed = [*LINKED[name], torch.__version__] if LINKED[name] else []
+    key = hashlib.sha256("\0".join([version, platform.machine(), *FLAGS, *needed]).encode())
     sources = [Path(__file__).parent / file for file in SOURCES[name]]
     for source in sources:
         key.update(source.read_bytes())
@@ -103,8 +78,9 @@ def compile_library(name: str = "rows") -> Path:
                 built = Path(folder) / path.name
                 # Without OpenMP the kernels are complete, on one thread. With it they share the thread pool of torch,
                 # whose libgomp is the same library to the loader.
+                files = [str(source) for source in sources if source.suffix == ".cpp"]
                 for openmp in (["-fopenmp"], []):
-                    command = [cxx, *FLAGS, *openmp, str(sources[0]), "-o", str(built)]
+                    command = [cxx, *FLAGS, *openmp, *files, *LINKED[name], "-o", str(built)]
                     done = subprocess.run(command, capture_output=True, text=True)
                     if done.returncode == 0:
                         break
@@ -116,12 +92,17 @@ def compile_library(name: str = "rows") -> Path:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The kernels; `rows.h` says what they do."""
-    kernels = ctypes.CDLL(str(compile_library()))
-    count, logits = ctypes.c_int64, ctypes.POINTER(Logits)
-    evaluate, choose = kernels.draftcert_evaluate, kernels.draftcert_use_instruction_set
-    evaluate.restype = count
-    evaluate.argtypes = [logits, logits, ctypes.POINTER(Rule), count, count, count, ctypes.c_double, ctypes.c_int]
-    evaluate.argtypes += [ctypes.POINTER(Out)]
-    choose.restype, choose.argtypes = ctypes.c_int, [ctypes.c_int]
+    """The kernels, which from now on serve the operators of `runtime.operators` on CPU tensors.
+
+    `rows.h` and `operators.cpp` say what they do.
+    """
+    path = str(compile_library())
+    torch.ops.load_library(path)
+    kernels = ctypes.CDLL(path)
+    kernels.draftcert_define_rule.restype = None
+    kernels.draftcert_define_rule.argtypes = [
+        ctypes.c_char_p, ctypes.POINTER(Instruction), ctypes.c_int64, ctypes.c_int64
+    ]  # fmt: skip
+    kernels.draftcert_use_instruction_set.restype = ctypes.c_int
+    kernels.draftcert_use_instruction_set.argtypes = [ctypes.c_int]
     return kernels

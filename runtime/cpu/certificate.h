@@ -245,7 +245,7 @@ Certificate certificate_of(const Row& row, int64_t vocab, double temperature, co
     const double lowest = maximum - reach * temperature * (1 + 8 * kUnit) - 8 * kUnit * std::abs(maximum);
     std::vector<double> values;
     std::vector<Entry> rest;
-    kernels.at_least(row, vocab, lowest, m, values, rest);
+    kernels.at_least[row.dtype](row, vocab, lowest, m, values, rest);
     for (const Entry& entry : rest) values.push_back(entry.value);
     gaps.clear();
     for (double value : values) gaps.push_back(gap_of(value));

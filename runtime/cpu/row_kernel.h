@@ -12,6 +12,7 @@ using Vec [[gnu::vector_size(sizeof(Real) * LANES)]] = Real;
 
 constexpr int kVectors = 8;               // registers in a group
 constexpr int kGroup = kVectors * LANES;  // logits that share one branch
+constexpr int kTogether = 4;              // registers whose exponentials are taken side by side
 constexpr int kBlock = 8 * kGroup;        // logits whose sums are taken in Real before they go to double
 
 template <class Real>
@@ -112,18 +113,65 @@ INLINE Vec<Real> largest(const Vec<Real> (&v)[kVectors]) {
                       larger<Real>(larger<Real>(v[4], v[5]), larger<Real>(v[6], v[7])));
 }
 
-// 2^(z c) for -125 <= z c <= 0: 2^n p(f), n the integer nearest z c and f the rest; c = log2(e) makes it exp(z).
+// exp(z / temperature) for Exponential<Real>::kLowest <= z / temperature <= 0: 2^n p(f), n the integer nearest the binary
+// logarithm and f the rest.
 template <class Real>
-INLINE Vec<Real> exponential(Vec<Real> z, Vec<Real> c) {
-  using E = Exponential<Real>;
-  using Bits = Vec<typename E::Bits>;
-  Vec<Real> shifted = z * c + E::kMagic;
-  Vec<Real> rest = z * c - (shifted - E::kMagic);
-  Vec<Real> power = rest * E::kCoefficients[0] + E::kCoefficients[1];
+class Exp {
+ public:
+  explicit Exp(double temperature) : c_(broadcast(Real(kLog2e / temperature))) {}
+
+  INLINE Vec<Real> operator()(Vec<Real> z) const {
+    using E = Exponential<Real>;
+    using Bits = Vec<typename E::Bits>;
+    Vec<Real> shifted = z * c_ + E::kMagic;
+    Vec<Real> rest = z * c_ - (shifted - E::kMagic);
+    Vec<Real> power = rest * E::kCoefficients[0] + E::kCoefficients[1];
 #pragma GCC unroll 16
-  for (int i = 2; i <= E::kDegree; ++i) power = power * rest + E::kCoefficients[i];
-  return (Vec<Real>)((Bits)power + ((Bits)shifted << E::kMantissaBits));
-}
+    for (int i = 2; i <= E::kDegree; ++i) power = power * rest + E::kCoefficients[i];
+    return (Vec<Real>)((Bits)power + ((Bits)shifted << E::kMantissaBits));
+  }
+  template <int kCount>
+  INLINE void operator()(const Vec<Real> (&z)[kCount], Vec<Real> (&e)[kCount]) const {
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) e[i] = (*this)(z[i]);
+  }
+
+ private:
+  Vec<Real> c_;
+};
+
+#if LANES == 16
+// A register pair holds 32 powers of two: 2^(n / 32) p(f), with p of degree 2 instead of 5. Fewer products, and it is
+// the units for products that the polynomial keeps waiting.
+template <>
+class Exp<float> {
+ public:
+  explicit Exp(double temperature)
+      : c_(broadcast(float(PowersOfTwo::kSteps * kLog2e / temperature))), low_(load<__m512>(kPowersOfTwo.scaled)),
+        high_(load<__m512>(kPowersOfTwo.scaled + LANES)) {}
+
+  template <int kCount>
+  INLINE void operator()(const Vec<float> (&z)[kCount], Vec<float> (&e)[kCount]) const {
+    using P = PowersOfTwo;
+    using E = Exponential<float>;
+    Vec<float> shifted[kCount], rest[kCount], p[kCount];
+    Vec<int32_t> power[kCount];
+#define EACH _Pragma("GCC unroll 8") for (int i = 0; i < kCount; ++i)
+    EACH shifted[i] = z[i] * c_ + E::kMagic;
+    EACH rest[i] = z[i] * c_ - (shifted[i] - E::kMagic);
+    EACH power[i] = (Vec<int32_t>)_mm512_permutex2var_ps(low_, (__m512i)shifted[i], high_);
+    EACH p[i] = rest[i] * P::kCoefficients[0] + P::kCoefficients[1];
+    EACH power[i] += (Vec<int32_t>)shifted[i] << (E::kMantissaBits - P::kLogSteps);
+    EACH p[i] = p[i] * rest[i] + 1.0f;
+    EACH e[i] = (Vec<float>)power[i] * p[i];
+#undef EACH
+  }
+
+ private:
+  Vec<float> c_;
+  __m512 low_, high_;
+};
+#endif
 
 // A sum in double, one per lane.
 struct Sum {
@@ -235,7 +283,8 @@ void scan(const Segment& segment, Partial& out) {
   constexpr Real kLargest = std::numeric_limits<Real>::max();
   const double temperature = segment.temperature;
   const V lowest = broadcast(Real(Exponential<Real>::kLowest * temperature));
-  const V c = broadcast(Real(kLog2e / temperature)), lowest_of_all = broadcast(-kLargest);
+  const V lowest_of_all = broadcast(-kLargest);
+  const Exp<Real> exponential(temperature);
 
   Blocks<T> target(segment.target, segment.end), draft(segment.draft, segment.end);
   Top<Real> top(segment.k);
@@ -293,23 +342,33 @@ void scan(const Segment& segment, Partial& out) {
         }
       }
 #pragma GCC unroll 8
-      for (int n = 0; n < kVectors; n += 2) {
-        V z0 = larger<Real>(lowest, v[n] - reference), z1 = larger<Real>(lowest, v[n + 1] - reference);
-        V e0 = exponential<Real>(z0, c), e1 = exponential<Real>(z1, c);
-        block_mass += e0 + e1;
-        block_moment[0] += e0 * z0;
-        block_moment[1] += e1 * z1;
+      for (int n = 0; n < kVectors; n += kTogether) {
+        V z[kTogether], e[kTogether];
+#pragma GCC unroll 8
+        for (int i = 0; i < kTogether; ++i) z[i] = larger<Real>(lowest, v[n + i] - reference);
+        exponential(z, e);
+#pragma GCC unroll 8
+        for (int i = 0; i < kTogether; i += 2) {
+          block_mass += e[i] + e[i + 1];
+          block_moment[0] += e[i] * z[i];
+          block_moment[1] += e[i + 1] * z[i + 1];
+        }
         if constexpr (kPair) {
-          V y0 = u[n] - draft_reference, y1 = u[n + 1] - draft_reference;
-          V b0 = larger<Real>(lowest, y0), b1 = larger<Real>(lowest, y1);
-          block_draft_mass += exponential<Real>(b0, c) + exponential<Real>(b1, c);
-          // y = -inf makes the sum infinite, as it must be, unless the target gives the token no mass either.
-          if (__builtin_expect(above<Real>(lowest_of_all, v[n]) | above<Real>(lowest_of_all, v[n + 1]), 0)) {
-            y0 = v[n] == negative_infinity<Real>() ? b0 : y0;
-            y1 = v[n + 1] == negative_infinity<Real>() ? b1 : y1;
+          V y[kTogether], b[kTogether], f[kTogether];
+#pragma GCC unroll 8
+          for (int i = 0; i < kTogether; ++i) {
+            y[i] = u[n + i] - draft_reference;
+            b[i] = larger<Real>(lowest, y[i]);
           }
-          block_cross += e0 * (z0 - y0);
-          block_cross += e1 * (z1 - y1);
+          exponential(b, f);
+#pragma GCC unroll 8
+          for (int i = 0; i < kTogether; ++i) {
+            block_draft_mass += f[i];
+            // y = -inf makes the sum infinite, as it must be, unless the target gives the token no mass either.
+            if (__builtin_expect(above<Real>(lowest_of_all, v[n + i]), 0))
+              y[i] = v[n + i] == negative_infinity<Real>() ? b[i] : y[i];
+            block_cross += e[i] * (z[i] - y[i]);
+          }
         }
       }
     }
@@ -326,26 +385,35 @@ void scan(const Segment& segment, Partial& out) {
 
 // ---- Second passes --------------------------------------------------------------------------------------------------
 
-// The logits that are at least `lowest`, in the order of the row, and the `following` largest of the others.
-inline void at_least(const Row& row, int64_t vocab, double lowest, int64_t following, std::vector<double>& values,
-                     std::vector<Entry>& rest) {
-  Blocks<double> blocks(row, vocab);
-  Top<double> top(following);
-  const double below = lowest > -INFINITY ? std::nextafter(lowest, -INFINITY) : NAN;  // NaN: nothing is left out
+// The logits that are at least `lowest`, in no order, and the `following` largest of the others.
+template <class T>
+void at_least(const Row& row, int64_t vocab, double lowest, int64_t following, std::vector<double>& values,
+              std::vector<Entry>& rest) {
+  using Real = RealOf<T>;
+  Blocks<T> blocks(row, vocab);
+  Top<Real> top(following);
+  Real below = Real(lowest);  // what is not above it is below `lowest`; NaN: nothing is
+  if (double(below) >= lowest) below = lowest > -INFINITY ? std::nextafter(below, -std::numeric_limits<Real>::infinity()) : Real(NAN);
+  Real bound = top.bound();
   for (int64_t i = 0; i < vocab; i += kBlock) {
-    const double* x = blocks.at(i);
-    const int64_t count = std::min<int64_t>(kBlock, vocab - i);
-    for (int64_t j = 0; j < count; j += LANES) {
-      const double bound = top.bound();
-      unsigned lanes = above<double>(load<Vec<double>>(x + j), broadcast(bound > below ? below : bound));
-      for (; lanes; lanes &= lanes - 1) {
-        const int64_t at = j + __builtin_ctz(lanes);
-        if (at >= count) break;
-        if (x[at] >= lowest)
-          values.push_back(x[at]);
-        else
-          top.offer(x[at], i + at);
-      }
+    const T* x = blocks.at(i);
+    for (int j = 0; j < kBlock; j += kGroup) {
+      Vec<Real> v[kVectors];
+      prefetch_group(x + j);
+      load_group(x + j, v);
+      const Vec<Real> limit = broadcast(bound > below ? below : bound);
+      if (!above<Real>(largest<Real>(v), limit)) continue;
+      for (int n = 0; n < kVectors; ++n)
+        for (unsigned lanes = above<Real>(v[n], limit); lanes; lanes &= lanes - 1) {
+          const int64_t id = i + j + place<T>(n, __builtin_ctz(lanes));
+          const Real value = to_real(x[id - i]);
+          if (id >= vocab) continue;
+          if (double(value) >= lowest)
+            values.push_back(value);
+          else
+            top.offer(value, id);
+        }
+      bound = top.bound();
     }
   }
   top.copy_to(rest);
@@ -368,7 +436,7 @@ INLINE Vec<double> logarithm(Vec<double> x) {
 // sum p ln(1 + p / floor) over the tokens of p >= kNegligible floor; the others' share is below kNegligible.
 inline double floored_sum(const Row& row, int64_t vocab, double temperature, double maximum, double log_mass, double floor) {
   const double lowest = std::max(Exponential<double>::kLowest, std::log(kNegligible * floor));
-  const Vec<double> c = broadcast(kLog2e);
+  const Exp<double> exponential(1);
   Blocks<double> blocks(row, vocab);
   Sum sum;
   for (int64_t i = 0; i < vocab; i += kBlock) {
@@ -377,7 +445,7 @@ inline double floored_sum(const Row& row, int64_t vocab, double temperature, dou
       Vec<double> log_p = (load<Vec<double>>(x + j) - maximum) / temperature - log_mass;
       if (!above<double>(log_p, broadcast(lowest))) continue;
       // A token below counts as if it were there: p = kNegligible floor adds its square over floor.
-      Vec<double> p = exponential<double>(larger<double>(broadcast(lowest), log_p), c);
+      Vec<double> p = exponential(larger<double>(broadcast(lowest), log_p));
       sum.add(p * logarithm(1.0 + p / floor));
     }
   }
@@ -387,6 +455,6 @@ inline double floored_sum(const Row& row, int64_t vocab, double temperature, dou
 inline const Kernels kKernels = {
     {scan<float, false>, scan<BFloat16, false>, scan<Float16, false>, scan<double, false>},
     {scan<float, true>, scan<BFloat16, true>, scan<Float16, true>, scan<double, true>},
-    at_least,
+    {at_least<float>, at_least<BFloat16>, at_least<Float16>, at_least<double>},
     floored_sum,
 };

@@ -71,7 +71,7 @@ typedef struct {
   int32_t sound;       // round everything against the claim
 } draftcert_rule;
 
-// Arrays of `rows` entries, the top ones of rows x k in row-major order. Any pointer may be null but the status.
+// Arrays of `rows` entries, the top ones of rows x k in row-major order. Any pointer may be null.
 //
 // |value - exact| <= the error beside it, where exact is of the stored logits over the temperature. With u the unit
 // roundoff of the type the exponentials are taken in (2^-24 for float32, bfloat16 and float16, 2^-53 for float64), V the

@@ -11,7 +11,8 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from draftcert.runtime import kernels, operators
+from draftcert.runtime import operators
+from draftcert.runtime.certify import Certificate
 from draftcert.runtime.cpu import build
 from draftcert.runtime.program import Op, largest_rank
 from draftcert.theory import parse_rule
@@ -30,9 +31,52 @@ def instruction_set(request):
     library.draftcert_use_instruction_set(-1)
 
 
+class Logits(ctypes.Structure):
+    """`draftcert_logits`."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("row_stride", ctypes.c_int64),
+        ("column_stride", ctypes.c_int64),
+        ("dtype", ctypes.c_int32),
+    ]
+
+
+class Rule(ctypes.Structure):
+    """`draftcert_rule`."""
+
+    _fields_ = [
+        ("program", ctypes.POINTER(build.Instruction)),
+        ("length", ctypes.c_int64),
+        ("candidates", ctypes.c_int64),
+        ("sound", ctypes.c_int32),
+    ]
+
+
+class Out(ctypes.Structure):
+    """`draftcert_out`."""
+
+    _fields_ = [
+        (name, ctypes.c_void_p)
+        for name in (
+            *("max", "argmax", "logsumexp", "logsumexp_error", "entropy", "entropy_error"),
+            *("top_values", "top_ids", "status"),
+            *("kl", "kl_error", "value", "level", "threshold", "accepted", "exact", "passes", "certified"),
+        )
+    ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interface():
+    """The C function as `rows.h` declares it."""
+    function, count, logits = build.library().draftcert_evaluate, ctypes.c_int64, ctypes.POINTER(Logits)
+    function.restype = count
+    function.argtypes = [logits, logits, ctypes.POINTER(Rule), count, count, count, ctypes.c_double, ctypes.c_int]
+    function.argtypes += [ctypes.POINTER(Out)]
+
+
 def logits(x):
-    name = str(x.dtype).removeprefix("torch.")
-    return ctypes.byref(build.Logits(x.data_ptr(), x.stride(0), x.stride(1), build.DTYPES[name]))
+    return ctypes.byref(Logits(x.data_ptr(), x.stride(0), x.stride(1), DTYPES.index(x.dtype)))
 
 
 def doubles(*shape):
@@ -41,7 +85,7 @@ def doubles(*shape):
 
 def evaluate(target, arrays, draft=None, rule=None, k=1, threads=1, vocab=None, temperature=1.0):
     """The C function's own result; `arrays` are filled."""
-    out = build.Out(**{name: array.data_ptr() for name, array in arrays.items()})
+    out = Out(**{name: array.data_ptr() for name, array in arrays.items()})
     return build.library().draftcert_evaluate(
         logits(target),
         logits(draft) if draft is not None else None,
@@ -292,11 +336,9 @@ def test_certificates_of_one_and_two_passes_are_those_of_the_reference(pair, tex
     assume(target.shape[1] > candidates)
     rule = parse_rule(text)
     window = min(target.shape[1], max(largest_rank(rule), 1) + candidates)
-    expected = operators._by_tensors(
-        target, draft, torch.Size([1]), rule, candidates, temperature, sound, target.shape[1]
-    )
-    found = kernels.certificates(target, draft, rule, candidates, temperature, sound, window)
-    assert found is not None
+    arguments = (target, draft, text, candidates, temperature, sound)
+    expected = Certificate(*operators.certify_by_tensors(*arguments, target.shape[1]))
+    found = Certificate(*operators.certify(*arguments, 1))
     assert found.accepted.item() == expected.accepted.item()
     assert found.exact.item() == expected.exact.item()
     beyond = expected.accepted.item() + candidates > window
@@ -315,10 +357,9 @@ def test_a_long_flat_row_is_settled_by_its_second_pass():
     x = torch.randn(2, 30_000, dtype=torch.float64, generator=torch.Generator().manual_seed(6)) * torch.tensor(
         [[0.3], [1.0]]
     )
-    rule = parse_rule("multiplicative(0.2)")
-    expected = operators._by_tensors(x, None, torch.Size([2]), rule, 5, 1.0, False, 30_000)
-    found = kernels.certificates(x, None, rule, 5, 1.0, False, 21)
-    assert found is not None
+    arguments = (x, None, "multiplicative(0.2)", 5, 1.0, False)
+    expected = Certificate(*operators.certify_by_tensors(*arguments, 30_000))
+    found = Certificate(*operators.certify(*arguments, 16))
     assert found.passes.tolist() == [2, 2]
     assert found.accepted.tolist() == expected.accepted.tolist()
     assert found.accepted[0] > 4000
@@ -332,14 +373,13 @@ def test_floored_entropy_decides_as_the_definition_does():
     p = torch.softmax(x, -1)
     for floor in (1e-5, 0.1):
         expected = (-p * (p + floor).log()).sum(-1).clamp(min=0)  # of a point mass it is negative, and epsilon the less
-        found = kernels.certificates(x, None, parse_rule(f"typical_floor(1, 1, {floor})"), 1, 1.0, False, 17)
-        assert found is not None
+        found = Certificate(*operators.certify(x, None, f"typical_floor(1, 1, {floor})", 1, 1.0, False, 16))
         torch.testing.assert_close(-found.threshold.log(), expected, rtol=1e-9, atol=1e-9)
 
 
 def compiled(steps, candidates=1):
     array = (build.Instruction * len(steps))(*(build.Instruction(*step) for step in steps))
-    return build.Rule(array, len(steps), candidates, 1)
+    return Rule(array, len(steps), candidates, 1)
 
 
 STRICT = [(Op.CONSTANT, 0, 0.0, 0.0), (Op.THRESHOLD, 0, 0.0, 0.0)]

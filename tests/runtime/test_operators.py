@@ -1,13 +1,16 @@
 """What torch asks of an operator: compile, export, gradients."""
 
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import sympy
 import torch
 
-from draftcert.runtime import certify, kernels, operators, row_stats
-from draftcert.runtime.cpu import build
+from draftcert.runtime import certify, operators, row_stats
 from draftcert.theory import DraftcertError
 from draftcert.theory.formulas import CERTIFICATE, KL
 
@@ -47,8 +50,10 @@ def test_exports():
 def test_torch_accepts_the_registration():
     arguments = (TARGET, DRAFT, "strict_greedy", 1, 1.0, True, 16)
     checks = ("test_schema", "test_faketensor")
-    torch.library.opcheck(operators.certify, arguments, test_utils=checks)
-    torch.library.opcheck(operators.row_stats, (TARGET, 4), test_utils=checks)
+    for certificate in (operators.certify, operators.certify_with_gradient):
+        torch.library.opcheck(certificate, arguments, test_utils=checks)
+    for statistics in (operators.row_stats, operators.row_stats_with_gradient):
+        torch.library.opcheck(statistics, (TARGET, 4), test_utils=checks)
 
 
 @pytest.mark.parametrize("rule", ["strict_greedy", "additive(0.05)", "multiplicative(0.3)", "top_m(3)"])
@@ -102,17 +107,29 @@ def test_level_and_threshold_have_no_gradient():
         certify(target, "strict_greedy").level.sum().backward()
 
 
-def test_without_a_compiler_the_reference_is_used_with_one_warning(monkeypatch):
+def test_without_a_compiler_the_reference_is_used_with_one_warning(tmp_path):
+    program = """
+import torch, warnings
+from draftcert.runtime import certify, row_stats
+logits = torch.load("logits.pt")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    found = [row_stats(logits, 4), row_stats(logits, 4), certify(logits, "strict_greedy")]
+text, = {str(warning.message) for warning in caught}
+assert len(caught) == 1 and "need a C++17 compiler" in text, caught
+torch.save([vars(result) for result in found], "found.pt")
+"""
+    torch.save(TARGET, tmp_path / "logits.pt")
+    environment = os.environ | {"PATH": "", "CXX": "", "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env=environment)
+    first, second, certified = torch.load(tmp_path / "found.pt")
     expected = row_stats(TARGET, 4)
-    kernels.cpu_kernels.cache_clear()
-    build.library.cache_clear()
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    with pytest.warns(RuntimeWarning, match="need a C\\+\\+17 compiler") as caught:
-        first, second = row_stats(TARGET, 4), row_stats(TARGET, 4)
-    assert len(caught) == 1
-    same(first, second)
-    assert torch.equal(first.top_ids, expected.top_ids)
-    torch.testing.assert_close(first.logsumexp, expected.logsumexp, rtol=0, atol=1e-12)
-    monkeypatch.undo()
-    kernels.cpu_kernels.cache_clear()
-    build.library.cache_clear()
+    same(SimpleNamespace(**first), SimpleNamespace(**second))
+    assert torch.equal(first["top_ids"], expected.top_ids)
+    torch.testing.assert_close(first["logsumexp"], expected.logsumexp, rtol=0, atol=1e-12)
+    torch.testing.assert_close(certified["value"], certify(TARGET, "strict_greedy").value, rtol=1e-9, atol=0)
+
+
+def test_row_stats_says_that_it_has_no_gradient():
+    with pytest.raises(DraftcertError, match="row_stats has no gradient"):
+        row_stats(TARGET.clone().requires_grad_(), 4).entropy.sum().backward()
