@@ -1,8 +1,8 @@
 """Who computes rows of logits: C++ on the CPU, Triton on CUDA, and the reference everywhere else.
 
 All give the same statistics and certificates, with bounds of their own errors; nothing downstream asks who computed
-them. The C++ kernels are the operators of torch for CPU tensors (cpu/operators.cpp): once they are loaded the dispatcher
-calls them.
+them. The C++ kernels are operators of torch for CPU tensors (cpu/operators.cpp): once loaded, the dispatcher calls
+them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`row_stats` and `certify` as operators of torch: opaque to torch.compile and torch.export, with shapes and gradients.
 
 Each is three operators, so that a call pays for what it needs only. The plain one has no gradient; on CPU tensors it is
-the C++ of cpu/operators.cpp once that is loaded. `.._by_tensors` is what it hands over to: the reference, and the errors
-that depend on the numbers. `.._with_gradient` is the plain one again, and differentiates.
+the C++ of cpu/operators.cpp once that is loaded. `.._by_tensors` is what it hands over to: the reference, and errors
+about the numbers. `.._with_gradient` is the plain one again, and differentiates.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -133,3 +134,12 @@ torch.save([vars(result) for result in found], "found.pt")
 def test_row_stats_says_that_it_has_no_gradient():
     with pytest.raises(DraftcertError, match="row_stats has no gradient"):
         row_stats(TARGET.clone().requires_grad_(), 4).entropy.sum().backward()
+
+
+def test_threads_that_meet_a_rule_for_the_first_time():
+    rules = [f"multiplicative({step / 1000})" for step in range(701, 725)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda rule: certify(TARGET, rule, draft_logits=DRAFT), [*rules, *rules]))
+    for rule, first, second in zip(rules, found[: len(rules)], found[len(rules) :], strict=True):
+        same(first, second)
+        same(first, certify(TARGET, rule, draft_logits=DRAFT))
