@@ -212,9 +212,9 @@ class Ascending {
   double *begin_, *sorted_, *end_;
 };
 
-// `top` are the k largest logits, `s` the statistics, of a row that is ordinary.
-Certificate certificate_of(const Row& row, int64_t vocab, double temperature, const std::vector<Entry>& top, const Statistics& s,
-                           const draftcert_rule& rule, const Kernels& kernels) {
+// `top` are the k largest logits, `s` the statistics, of a row that is ordinary; `dtype` is that of the exponentials.
+Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temperature, const std::vector<Entry>& top,
+                           const Statistics& s, const draftcert_rule& rule, const Kernels& kernels) {
   const double maximum = top[0].value, log_top = maximum / temperature - s.logsumexp;
   const double error = s.logsumexp_error + 2 * kUnit * std::abs(maximum / temperature);
   Known known;
@@ -227,10 +227,15 @@ Certificate certificate_of(const Row& row, int64_t vocab, double temperature, co
   std::vector<double> ranked;
   for (const Entry& entry : top) ranked.push_back(gap_of(entry.value));
   auto floored_entropy = [&](double floor) {
-    // -sum p ln(p + f) = -ln f - sum p ln(1 + p/f). A term is off by at most ln(1 + p/f) + 1 times the error of p.
-    double sum = kernels.floored_sum(row, vocab, temperature, maximum, s.logsumexp - maximum / temperature, floor);
-    double value = -std::log(floor) - sum;
-    double bound = (sum + 1) * (error + (4000 + vocab) * kUnit) + kNegligible + 4 * kUnit * std::abs(value);
+    // -sum p ln(p + f) = -ln f - sum p ln(1 + p/f). A term is off by what its weight is off by, ln(1 + p/f) + 1 times, by
+    // 7 u of its logarithm and u of 1 + p/f; blocks sum 33 deep.
+    const bool in_double = dtype == DRAFTCERT_FLOAT64 || floor < 0x1p-60;
+    const double mass = std::exp(s.logsumexp - maximum / temperature), gap = s.entropy - std::log(mass);
+    const double sum = kernels.floored_sum[in_double ? DRAFTCERT_FLOAT64 : dtype](row, vocab, temperature, maximum, 1 / mass / floor) / mass;
+    const double value = -std::log(floor) - sum;
+    const double u = in_double ? kUnit : 0x1p-24, slope = temperature == 1 ? 3 : 4;
+    const double bound = u * (48 * sum + slope * (std::log1p(1 / floor) + 1) * gap + 9) +
+                         (sum + 1) * (error + (vocab / 256.0 + 100) * kUnit) + 4 * kUnit * (std::abs(value) + std::abs(std::log(floor)));
     return widened(value - bound, value + bound);
   };
   double reach = 0;

@@ -419,35 +419,50 @@ void at_least(const Row& row, int64_t vocab, double lowest, int64_t following, s
   top.copy_to(rest);
 }
 
-// ln(x) for x >= 1: x = 2^n m with m near 1, and ln m = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172.
-INLINE Vec<double> logarithm(Vec<double> x) {
-  using Bits = Vec<int64_t>;
-  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-  constexpr int64_t kSqrtHalf = 0x3fe6a09e667f3bcd;  // the bits of the least m
-  Bits shifted = (Bits)x - kSqrtHalf;
-  Vec<double> n = __builtin_convertvector(shifted >> 52, Vec<double>);
-  Vec<double> m = (Vec<double>)((Bits)x - (shifted & ~((int64_t(1) << 52) - 1)));
-  Vec<double> s = (m - 1.0) / (m + 1.0), t = s * s, series = t * (2.0 / 23) + 2.0 / 21;
+// ln(x) for finite x >= 1: x = 2^n m with m near 1, and ln m = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172.
+template <class Real>
+INLINE Vec<Real> logarithm(Vec<Real> x) {
+  using E = Exponential<Real>;
+  using Bits = Vec<typename E::Bits>;
+  constexpr typename E::Bits kMantissa = (typename E::Bits(1) << E::kMantissaBits) - 1;
+  constexpr Real kLn2 = 0x1.62e42fefa39efp-1;
+  Bits shifted = (Bits)x - E::kSqrtHalf;
+  Vec<Real> n = __builtin_convertvector(shifted >> E::kMantissaBits, Vec<Real>);
+  Vec<Real> m = (Vec<Real>)((Bits)x - (shifted & ~kMantissa));
+  Vec<Real> s = (m - Real(1)) / (m + Real(1)), t = s * s, series = broadcast(Real(2.0 / E::kLastOdd));
 #pragma GCC unroll 16
-  for (int odd = 19; odd >= 1; odd -= 2) series = series * t + 2.0 / odd;
+  for (int odd = E::kLastOdd - 2; odd >= 1; odd -= 2) series = series * t + Real(2.0 / odd);
   return n * kLn2 + s * series;
 }
 
-// sum p ln(1 + p / floor) over the tokens of p >= kNegligible floor; the others' share is below kNegligible.
-inline double floored_sum(const Row& row, int64_t vocab, double temperature, double maximum, double log_mass, double floor) {
-  const double lowest = std::max(Exponential<double>::kLowest, std::log(kNegligible * floor));
-  const Exp<double> exponential(1);
-  Blocks<double> blocks(row, vocab);
+// sum e ln(1 + scale e) with e = exp((x - maximum) / temperature).
+template <class T>
+double floored_sum(const Row& row, int64_t vocab, double temperature, double maximum, double scale) {
+  using Real = RealOf<T>;
+  using V = Vec<Real>;
+  const V lowest = broadcast(Real(Exponential<Real>::kLowest * temperature)), reference = broadcast(Real(maximum));
+  const V factor = broadcast(Real(scale));
+  const Exp<Real> exponential(temperature);
+  Blocks<T> blocks(row, vocab);
   Sum sum;
   for (int64_t i = 0; i < vocab; i += kBlock) {
-    const double* x = blocks.at(i);
-    for (int64_t j = 0; j < std::min<int64_t>(kBlock, vocab - i); j += LANES) {
-      Vec<double> log_p = (load<Vec<double>>(x + j) - maximum) / temperature - log_mass;
-      if (!above<double>(log_p, broadcast(lowest))) continue;
-      // A token below counts as if it were there: p = kNegligible floor adds its square over floor.
-      Vec<double> p = exponential(larger<double>(broadcast(lowest), log_p));
-      sum.add(p * logarithm(1.0 + p / floor));
+    const T* x = blocks.at(i);
+    V block[2] = {};
+    for (int j = 0; j < kBlock; j += kGroup) {
+      V v[kVectors];
+      prefetch_group(x + j);
+      load_group(x + j, v);
+#pragma GCC unroll 8
+      for (int n = 0; n < kVectors; n += kTogether) {
+        V z[kTogether], e[kTogether];
+#pragma GCC unroll 8
+        for (int k = 0; k < kTogether; ++k) z[k] = larger<Real>(lowest, v[n + k] - reference);
+        exponential(z, e);
+#pragma GCC unroll 8
+        for (int k = 0; k < kTogether; ++k) block[k % 2] += e[k] * logarithm<Real>(Real(1) + e[k] * factor);
+      }
     }
+    sum.add(block[0] + block[1]);
   }
   return sum.total();
 }
@@ -456,5 +471,5 @@ inline const Kernels kKernels = {
     {scan<float, false>, scan<BFloat16, false>, scan<Float16, false>, scan<double, false>},
     {scan<float, true>, scan<BFloat16, true>, scan<Float16, true>, scan<double, true>},
     {at_least<float>, at_least<BFloat16>, at_least<Float16>, at_least<double>},
-    floored_sum,
+    {floored_sum<float>, floored_sum<BFloat16>, floored_sum<Float16>, floored_sum<double>},
 };

@@ -66,7 +66,7 @@ auto visit(int dtype, Visitor&& visitor) {
   }
 }
 
-// ---- The exponential's constants ------------------------------------------------------------------------------------
+// ---- The constants of exponential and logarithm ---------------------------------------------------------------------
 
 // exp(z) = 2^n 2^f, n the integer nearest z log2(e). Adding `magic` rounds to it and leaves n in the low bits.
 // Below `lowest` exp(z) counts as exp(lowest): 2^n then is still a normal number, and 1e-38 (1e-304) of the maximum.
@@ -80,6 +80,9 @@ template <> struct Exponential<float> {
   static constexpr float kMagic = 0x1.8p23f, kLowest = -87.0f;
   static constexpr int kMantissaBits = 23;
   using Bits = int32_t;
+  // Of the logarithm: the bits of sqrt(1/2), and the last term of its series, the next one being below 2e-9 of it.
+  static constexpr Bits kSqrtHalf = 0x3f3504f3;
+  static constexpr int kLastOdd = 9;
 };
 template <> struct Exponential<double> {
   // Taylor: ln(2)^k / k!; the rest is below 4e-18.
@@ -91,6 +94,8 @@ template <> struct Exponential<double> {
   static constexpr double kMagic = 0x1.8p52, kLowest = -700.0;
   static constexpr int kMantissaBits = 52;
   using Bits = int64_t;
+  static constexpr Bits kSqrtHalf = 0x3fe6a09e667f3bcd;
+  static constexpr int kLastOdd = 23;
 };
 
 // 2^(n / 32 + f / 32) = 2^k 2^(i / 32) p(f), n = 32 k + i: what one instruction of AVX-512 looks up.
@@ -151,11 +156,10 @@ struct Kernels {
   void (*scan[4])(const Segment&, Partial&);  // by draftcert_dtype
   void (*scan_pair[4])(const Segment&, Partial&);
   void (*at_least[4])(const Row&, int64_t vocab, double lowest, int64_t following, std::vector<double>&, std::vector<Entry>&);
-  double (*floored_sum)(const Row&, int64_t vocab, double temperature, double maximum, double log_mass, double floor);
+  double (*floored_sum[4])(const Row&, int64_t vocab, double temperature, double maximum, double scale);
 };
 
-constexpr double kFarBelow = 1e4;         // exp(-kFarBelow) is 0
-constexpr double kNegligible = 0x1p-36;  // of a floored entropy: what tokens of p < kNegligible floor contribute
+constexpr double kFarBelow = 1e4;  // exp(-kFarBelow) is 0
 
 #define LANES 4
 namespace portable {
@@ -334,7 +338,7 @@ struct Batch {
       s = {sums.top[0].value, 0, NAN, NAN, NAN, NAN};
     } else {
       if (draft && !(std::isfinite(sums.cross) && s.kl_error <= s.kl / 128)) status = exact_divergence(row, s);
-      if (rule) certificate = certificate_of(target_row(row), vocab, temperature, sums.top, s, *rule, kernels);
+      if (rule) certificate = certificate_of(target_row(row), vocab, dtype, temperature, sums.top, s, *rule, kernels);
       if (rule && rule->sound) s.kl += s.kl_error, s.kl_error = 0;
     }
     put(out.max, row, sums.top[0].value);
