@@ -11,39 +11,11 @@ are operators of torch (runtime.operators), so that they compile, export and dif
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from ..theory import DraftcertError, Rule
 from . import operators
-from .reference import RowStats, without_padding
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Certificates of rows of logits: tensors with the rows' leading shape.
-
-    - `value`: C in nats; 0 where the target itself may be rejected (a tie under strict greedy), +inf where fewer than
-      `candidates` tokens are rejected, so that every drafter is accepted.
-    - `level`: the common probability the projection moves the pooled tokens to; p_(1) where nothing moves, NaN where C
-      is infinite.
-    - `threshold`: the least probability that is accepted (+inf: none; for a rank, that of the last token it lets in).
-    - `accepted`: how many tokens are accepted, most likely first.
-    - `exact`: whether the accepted set is decided. Where a token lies within rounding of the threshold it is not, and
-      a sound certificate is that of the smaller set.
-    - `passes`: 1 where the k largest logits settled the row, 2 where it had to be traversed again.
-    - `kl`: KL(target || draft) in nats, and `certified`: kl < value. `None` without drafter logits.
-    """
-
-    value: Tensor
-    level: Tensor
-    threshold: Tensor
-    accepted: Tensor
-    exact: Tensor
-    passes: Tensor
-    kl: Tensor | None = None
-    certified: Tensor | None = None
+from .reference import Certificate, RowStats, without_padding
 
 
 def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> RowStats:

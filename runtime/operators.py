@@ -7,7 +7,7 @@ about the numbers. `.._with_gradient` is the plain one again, and differentiates
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.statistics import LOGIT_RATIO, Entropy
 from .kernels import cpu_kernels, statistics, teach
 from .program import LOG_TOP, floored_entropies, largest_rank
-from .reference import UNIT, RowStats, project, refuse_rows
+from .reference import UNIT, Certificate, RowStats, project, refuse_rows
 from .threshold import AcceptedSet, Enclosure, accepted_set
 
 WIDEN = 16
@@ -43,20 +43,6 @@ row_stats_with_gradient = torch.ops.draftcert.row_stats_with_gradient.default
 certify = torch.ops.draftcert.certify.default
 certify_by_tensors = torch.ops.draftcert.certify_by_tensors.default
 certify_with_gradient = torch.ops.draftcert.certify_with_gradient.default
-
-
-@dataclass(frozen=True)
-class Columns:
-    """`Certificate` of a matrix of rows."""
-
-    value: Tensor
-    level: Tensor
-    threshold: Tensor
-    accepted: Tensor
-    exact: Tensor
-    passes: Tensor
-    kl: Tensor | None
-    certified: Tensor | None
 
 
 def needs_gradient(*tensors: Tensor | None) -> bool:
@@ -137,7 +123,7 @@ def _certify_by_tensors(
     rows, draft_rows = target.reshape(-1, size), None if draft is None else draft.reshape(-1, size)
     parsed = _rule(rule)
     window = min(size, max(k, largest_rank(parsed)) + candidates)
-    found = _columns(rows, draft_rows, shape, parsed, candidates, temperature, sound, window)
+    found = _certificates(rows, draft_rows, shape, parsed, candidates, temperature, sound, window)
     columns = [found.value, found.level, found.threshold, found.accepted, found.exact, found.passes]
     if found.kl is not None and found.certified is not None:
         columns += [found.kl, found.certified]
@@ -220,7 +206,7 @@ def _pool(target: Tensor, level: Tensor, log_target: Tensor, accepted: Tensor, c
 torch.library.register_autograd(certify_with_gradient, _gradients, setup_context=_save, lib=LIBRARY)
 
 
-def _columns(
+def _certificates(
     rows: Tensor,
     draft: Tensor | None,
     shape: torch.Size,
@@ -229,7 +215,7 @@ def _columns(
     temperature: float,
     sound: bool,
     window: int,
-) -> Columns:
+) -> Certificate:
     """Certificates of a matrix of rows, from their statistics."""
     size = rows.shape[-1]
     found = statistics(rows, window, temperature, draft)
@@ -247,7 +233,7 @@ def _columns(
         unseen = (accepted.count + candidates > window) & (accepted.count < size)
         if bool(unseen.any()):
             wider = size if window >= WHOLE_ROW else min(size, WIDEN * window)
-            again = _columns(rows[unseen], None, shape, rule, candidates, temperature, sound, wider)
+            again = _certificates(rows[unseen], None, shape, rule, candidates, temperature, sound, wider)
             for name in ("value", "level", "threshold", "accepted", "exact"):
                 getattr(result, name)[unseen] = getattr(again, name)
             result.passes[unseen] = 2
@@ -279,7 +265,7 @@ def _known(rule: Rule, rows: Tensor, stats: RowStats, raw: Tensor, temperature: 
 
 def _certificate(
     accepted: AcceptedSet, gaps: Tensor, known: dict[Any, Enclosure], candidates: int, size: int, sound: bool
-) -> Columns:
+) -> Certificate:
     """The certificate of rows whose accepted tokens and competitors lie in the window; others are done again."""
     log_top = known[LOG_TOP]
     top_probability = log_top.lower.exp() if sound else ((log_top.lower + log_top.upper) / 2).exp()
@@ -289,13 +275,11 @@ def _certificate(
         value = (value * (1 - 64 * (projected.pool.sum(-1) + 16) * UNIT)).clamp(min=0)
     value = torch.where(accepted.count == 0, 0.0, value)
     everything = accepted.count + candidates > size
-    return Columns(
+    return Certificate(
         value=torch.where(everything, torch.inf, value),
         level=torch.where(everything, torch.nan, projected.level),
         threshold=top_probability * torch.exp(-accepted.gap),
         accepted=accepted.count,
         exact=accepted.decided,
         passes=torch.ones_like(accepted.count, dtype=torch.uint8),
-        kl=None,
-        certified=None,
     )

@@ -11,8 +11,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from draftcert.runtime import operators
-from draftcert.runtime.certify import Certificate
+from draftcert.runtime import Certificate, operators
 from draftcert.runtime.cpu import build
 from draftcert.runtime.program import Op, largest_rank
 from draftcert.theory import parse_rule
