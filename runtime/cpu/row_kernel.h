@@ -392,19 +392,16 @@ void at_least(const Row& row, int64_t vocab, double lowest, int64_t following, s
   using Real = RealOf<T>;
   Blocks<T> blocks(row, vocab);
   Top<Real> top(following);
-  Real below = Real(lowest);  // what is not above it is below `lowest`; NaN: nothing is
-  if (double(below) >= lowest) below = lowest > -INFINITY ? std::nextafter(below, -std::numeric_limits<Real>::infinity()) : Real(NAN);
-  Real bound = top.bound();
+  Real bound = top.bound();  // below `lowest`, as all in `top` is; NaN, and nothing is left out, until it is full
   for (int64_t i = 0; i < vocab; i += kBlock) {
     const T* x = blocks.at(i);
     for (int j = 0; j < kBlock; j += kGroup) {
       Vec<Real> v[kVectors];
       prefetch_group(x + j);
       load_group(x + j, v);
-      const Vec<Real> limit = broadcast(bound > below ? below : bound);
-      if (!above<Real>(largest<Real>(v), limit)) continue;
+      if (!above<Real>(largest<Real>(v), broadcast(bound))) continue;
       for (int n = 0; n < kVectors; ++n)
-        for (unsigned lanes = above<Real>(v[n], limit); lanes; lanes &= lanes - 1) {
+        for (unsigned lanes = above<Real>(v[n], broadcast(bound)); lanes; lanes &= lanes - 1) {
           const int64_t id = i + j + place<T>(n, __builtin_ctz(lanes));
           const Real value = to_real(x[id - i]);
           if (id >= vocab) continue;

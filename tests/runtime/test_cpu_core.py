@@ -365,6 +365,33 @@ def test_a_long_flat_row_is_settled_by_its_second_pass():
     torch.testing.assert_close(found.value, expected.value, rtol=1e-12, atol=0)
 
 
+UNITS = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-24, torch.float16: 2.0**-24, torch.float64: 2.0**-53}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_weight_is_as_accurate_as_the_bounds_assume(dtype):
+    # Of the row [0, -inf, -t] the mass is 1 + exp(-t), summed in different lanes: soundness.md says (4.5 + 3 t) u.
+    t = (torch.rand(20_000, generator=torch.Generator().manual_seed(1)) * 12).to(dtype).double()
+    rows = torch.stack([torch.zeros_like(t), torch.full_like(t, -INF), -t], -1).to(dtype)
+    found = row_stats(rows, k=1).logsumexp.expm1()
+    off = (found / (-t).exp() - 1).abs()
+    of_the_test = 2.0**-50 * (1 + t.exp())
+    assert bool((off <= (4.5 + 3 * t) * UNITS[dtype] + of_the_test).all())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_logarithm_is_as_accurate_as_the_bounds_assume(dtype):
+    # Of a point mass H_f = -ln f - ln(1 + 1/f): half-way between both ends it is off by that logarithm alone.
+    x = torch.tensor([[0.0, -INF]]).to(dtype)
+    for floor in torch.linspace(0.02, 1, 200, dtype=torch.float64).tolist():
+        rule = f"typical_floor(1, {floor!r}, {floor!r})"  # the threshold is then f exp(-H_f) = f (1 + f) < 1
+        if floor * (1 + floor) >= 0.9:
+            break
+        ends = [Certificate(*operators.certify(x, None, rule, 1, 1.0, sound, 16)).threshold.item() for sound in (0, 1)]
+        off = abs((math.log(ends[0]) + math.log(ends[1])) / 2 - math.log(floor) - math.log1p(floor))
+        assert off <= 8 * UNITS[dtype] * (1 + math.log1p(1 / floor)) + 1e-14
+
+
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_floored_entropy_decides_as_the_definition_does(dtype, temperature):
