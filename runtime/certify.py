@@ -29,7 +29,7 @@ def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> Row
     Ties are ordered by the lowest id. Statistics are float64 in nats, with bounds of their errors.
 
     Raises:
-        DraftcertError: NaN, +inf, a row of -inf only, no tokens, k outside 1..V, another dtype.
+        DraftcertError: NaN, +inf, a row of -inf only, no tokens, k outside 1..V, another dtype, a sparse tensor.
 
     >>> import torch
     >>> stats = row_stats(torch.tensor([[0.0, 2.0, 2.0, -1.0]]), k=3)

@@ -50,9 +50,14 @@ def needs_gradient(*tensors: Tensor | None) -> bool:
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
-def _compiled(tensor: Tensor) -> bool:
-    """Whether C++ serves this tensor's device; it is loaded, and the plain operators are it from now on."""
-    return tensor.device.type == "cpu" and cpu_kernels() is not None
+def _compiled_now(tensor: Tensor) -> bool:
+    """Load the C++ when the first CPU tensor comes; whether the plain operators are to be called again, as they are it.
+
+    Tensors that come here later are those it has no kernels for.
+    """
+    if tensor.device.type != "cpu" or cpu_kernels.cache_info().currsize:
+        return False
+    return cpu_kernels() is not None
 
 
 # ---- row_stats ------------------------------------------------------------------------------------------------------
@@ -60,7 +65,7 @@ def _compiled(tensor: Tensor) -> bool:
 
 @torch.library.impl(LIBRARY, "row_stats", "CompositeExplicitAutograd")
 def _row_stats(logits: Tensor, k: int) -> tuple[Tensor, ...]:
-    return row_stats(logits, k) if _compiled(logits) else row_stats_by_tensors(logits, k)
+    return row_stats(logits, k) if _compiled_now(logits) else row_stats_by_tensors(logits, k)
 
 
 @torch.library.impl(LIBRARY, "row_stats_by_tensors", "CompositeExplicitAutograd")
@@ -111,7 +116,7 @@ def _teach(rows: Tensor, rule: str) -> None:
 
 @torch.library.impl(LIBRARY, "certify", "CompositeExplicitAutograd")
 def _certify(target: Tensor, *arguments: Any) -> tuple[Tensor, ...]:
-    return certify(target, *arguments) if _compiled(target) else certify_by_tensors(target, *arguments)
+    return certify(target, *arguments) if _compiled_now(target) else certify_by_tensors(target, *arguments)
 
 
 @torch.library.impl(LIBRARY, "certify_by_tensors", "CompositeExplicitAutograd")

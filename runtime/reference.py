@@ -72,6 +72,8 @@ def without_padding(logits: Tensor, vocab_size: int | None, name: str) -> Tensor
         raise DraftcertError(f"{name} must be a torch tensor, not {type(logits).__name__}")
     if logits.dtype not in FLOATS:
         raise DraftcertError(f"{name} of dtype {logits.dtype}: float32, bfloat16, float16 and float64 are supported")
+    if logits.layout != torch.strided:
+        raise DraftcertError(f"{name} of layout {logits.layout}: dense tensors are supported")
     if logits.dim() == 0 or logits.shape[-1] == 0:
         raise DraftcertError(f"{name} of shape {tuple(logits.shape)} have no tokens: the last axis is the vocabulary")
     if vocab_size is None:

@@ -4,8 +4,8 @@
 >>> build.library().draftcert_use_instruction_set(0)  # the portable loops
 0
 
-The shared library is kept in the user's cache folder under a name that is a hash of the sources, the flags and the
-compiler, so that a changed source or compiler is a new file and an old file is never wrong.
+The shared library is kept in the user's cache folder under a name that is a hash of the sources, the flags, the
+compiler and torch, so that what changes is a new file and an old file is never wrong.
 """
 
 import ctypes
@@ -63,8 +63,8 @@ def compile_library(name: str = "rows") -> Path:
     """The path of a compiled library of `SOURCES`; compiles it where the cache has none."""
     cxx = compiler()
     version = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=True).stdout
-    needed = [*LINKED[name], torch.__version__] if LINKED[name] else []
-    key = hashlib.sha256("\0".join([version, platform.machine(), *FLAGS, *needed]).encode())
+    linked = [torch.__version__] if LINKED[name] else []
+    key = hashlib.sha256("\0".join([version, platform.machine(), *FLAGS, *linked]).encode())
     sources = [Path(__file__).parent / file for file in SOURCES[name]]
     for source in sources:
         key.update(source.read_bytes())

@@ -105,6 +105,7 @@ def test_padding_and_strides_change_nothing(backend):
         (torch.zeros(2, 3), 0, r"k = 0 lies outside 1..3"),
         (torch.zeros(2, 3, dtype=torch.int64), 1, "dtype torch.int64"),
         (np.zeros((2, 3)), 1, "must be a torch tensor, not ndarray"),
+        (torch.eye(3).to_sparse(), 1, "layout torch.sparse_coo"),
     ],
 )
 def test_what_is_no_row_is_a_named_error(backend, logits, k, message):
