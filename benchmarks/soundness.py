@@ -23,7 +23,10 @@ from rich.progress import track
 from draftcert.runtime import certify, operators
 from draftcert.runtime.reference import divergence
 
-RULES = ("strict_greedy", "multiplicative(0.3)", "additive(0.1)", "top_m(3)", "typical(0.09, 0.3)", "absolute(0.02)")
+RULES = (
+    *("strict_greedy", "multiplicative(0.3)", "additive(0.1)", "top_m(3)", "absolute(0.02)"),
+    *("typical(0.09, 0.3)", "typical_floor(0.09, 0.3, 0.00001)"),
+)
 CANDIDATES = (1, 2, 3)
 SIZES = (5, 16, 48, 48, 200)
 DTYPES = (torch.float32, torch.float32, torch.bfloat16, torch.float16)
