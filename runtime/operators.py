@@ -234,8 +234,8 @@ def _certificates(
     kl = found.kl if found.kl is None or not sound or found.kl_error is None else found.kl + found.kl_error
     result = _certificate(accepted, gaps, known, candidates, size, sound)
     if window < size:
-        # The window shows the competitors unless the accepted tokens fill it up.
-        unseen = (accepted.count + candidates > window) & (accepted.count < size)
+        # The window shows the competitors unless the accepted tokens fill it up, and may not show what is undecided.
+        unseen = torch.where(accepted.count < size, accepted.count + candidates > window, ~accepted.decided)
         if bool(unseen.any()):
             wider = size if window >= WHOLE_ROW else min(size, WIDEN * window)
             again = _certificates(rows[unseen], None, shape, rule, candidates, temperature, sound, wider)

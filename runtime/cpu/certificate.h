@@ -226,10 +226,11 @@ Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temp
   auto gap_of = [&](double x) { return (maximum - x) / temperature; };
   std::vector<double> ranked;
   for (const Entry& entry : top) ranked.push_back(gap_of(entry.value));
+  bool precise = false;
   auto floored_entropy = [&](double floor) {
     // -sum p ln(p + f) = -ln f - sum p ln(1 + p/f). A term is off by what its weight is off by, ln(1 + p/f) + 1 times, by
     // 7 u of its logarithm and u of 1 + p/f; blocks sum 33 deep.
-    const bool in_double = dtype == DRAFTCERT_FLOAT64 || floor < 0x1p-60;
+    const bool in_double = precise || dtype == DRAFTCERT_FLOAT64 || floor < 0x1p-60;
     const double mass = std::exp(s.logsumexp - maximum / temperature), gap = s.entropy - std::log(mass);
     const double sum = kernels.floored_sum[in_double ? DRAFTCERT_FLOAT64 : dtype](row, vocab, temperature, maximum, 1 / mass / floor) / mass;
     const double value = -std::log(floor) - sum;
@@ -240,11 +241,21 @@ Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temp
   };
   double reach = 0;
   std::vector<double> gaps = ranked, competitors;
-  Cuts cuts = run(rule, known, gaps, ranked, vocab, floored_entropy, reach);
+  Cuts cuts;
+  auto judge = [&] {
+    cuts = run(rule, known, gaps, ranked, vocab, floored_entropy, reach);
+    if (precise || known.floored.empty() || cuts.surely.count == cuts.possibly.count) return;
+    precise = true;  // a token within the error of such an entropy: once more, in float64
+    known.floored.clear();
+    cuts = run(rule, known, gaps, ranked, vocab, floored_entropy, reach);
+  };
+  judge();
   auto chosen = [&]() -> Cut& { return rule.sound ? cuts.surely : cuts.possibly; };
   const int64_t m = rule.candidates, window = ranked.size();
   int passes = 1;
-  if (window < vocab && chosen().count < vocab && chosen().count + m > window) {
+  const bool beyond = chosen().count < vocab && chosen().count + m > window;
+  const bool untold = cuts.surely.count < vocab && cuts.surely.count >= window;  // whether both cuts are the same
+  if (window < vocab && (beyond || untold)) {
     passes = 2;
     // All that any threshold may accept, in no order, then the candidates that follow them.
     const double lowest = maximum - reach * temperature * (1 + 8 * kUnit) - 8 * kUnit * std::abs(maximum);
@@ -254,7 +265,7 @@ Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temp
     for (const Entry& entry : rest) values.push_back(entry.value);
     gaps.clear();
     for (double value : values) gaps.push_back(gap_of(value));
-    cuts = run(rule, known, gaps, ranked, vocab, floored_entropy, reach);
+    judge();
   }
   const Cut cut = chosen();
   const double top_probability = std::exp(rule.sound ? known.log_top.low : (known.log_top.low + known.log_top.high) / 2);

@@ -212,3 +212,12 @@ def test_errors_name_the_value(backend, arguments, message):
 def test_nothing_left_to_reject():
     with pytest.raises(DraftcertError, match=r"candidates = 1 lies outside 1..0"):
         certify(torch.zeros(3, 1), "strict_greedy")
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_that_every_token_is_accepted_is_decided_beyond_the_tokens_kept(backend, sound):
+    # p_(1) - 0.3 < 0: the bound of the gap is infinite, which an enclosure just misses from below.
+    result = certify(torch.zeros(2, 40), "additive(0.3)", k=1, sound=sound)
+    assert result.exact.tolist() == [True, True]
+    assert result.accepted.tolist() == [40, 40]
+    assert result.value.tolist() == [math.inf, math.inf]
