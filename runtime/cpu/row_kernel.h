@@ -173,6 +173,15 @@ class Exp<float> {
 };
 #endif
 
+// z = x - reference, no lower than exp can tell, and e = exp(z / temperature).
+template <class Real>
+INLINE void weigh(const Vec<Real>* x, Vec<Real> reference, Vec<Real> lowest, const Exp<Real>& exponential,
+                  Vec<Real> (&z)[kTogether], Vec<Real> (&e)[kTogether]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kTogether; ++i) z[i] = larger<Real>(lowest, x[i] - reference);
+  exponential(z, e);
+}
+
 // A sum in double, one per lane.
 struct Sum {
   double lanes[LANES] = {};
@@ -344,9 +353,7 @@ void scan(const Segment& segment, Partial& out) {
 #pragma GCC unroll 8
       for (int n = 0; n < kVectors; n += kTogether) {
         V z[kTogether], e[kTogether];
-#pragma GCC unroll 8
-        for (int i = 0; i < kTogether; ++i) z[i] = larger<Real>(lowest, v[n + i] - reference);
-        exponential(z, e);
+        weigh<Real>(v + n, reference, lowest, exponential, z, e);
 #pragma GCC unroll 8
         for (int i = 0; i < kTogether; i += 2) {
           block_mass += e[i] + e[i + 1];
@@ -452,9 +459,7 @@ double floored_sum(const Row& row, int64_t vocab, double temperature, double max
 #pragma GCC unroll 8
       for (int n = 0; n < kVectors; n += kTogether) {
         V z[kTogether], e[kTogether];
-#pragma GCC unroll 8
-        for (int k = 0; k < kTogether; ++k) z[k] = larger<Real>(lowest, v[n + k] - reference);
-        exponential(z, e);
+        weigh<Real>(v + n, reference, lowest, exponential, z, e);
 #pragma GCC unroll 8
         for (int k = 0; k < kTogether; ++k) block[k % 2] += e[k] * logarithm<Real>(Real(1) + e[k] * factor);
       }

@@ -1,12 +1,15 @@
-"""Tiny random targets of many architectures, and the real model where it is installed."""
+"""Both implementations of the row kernels, tiny random targets of many architectures, the real model if installed."""
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 import transformers
 from hypothesis import settings
+
+from draftcert.runtime import kernels, operators
 
 # How long an example takes says nothing about what it shows.
 settings.register_profile("untimed", deadline=None)
@@ -68,6 +71,18 @@ def _hf_greedy(model: Any, prompt: list[int], new: int, eos: int | list[int] | N
 def hf_greedy() -> Any:
     """`hf_greedy(model, prompt, new, eos)`."""
     return _hf_greedy
+
+
+@pytest.fixture(scope="module", params=["reference", "kernel"])
+def backend(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Rows by the reference and by the compiled kernels: both must do what the test says."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "reference":
+            patch.setattr(operators, "row_stats", operators.row_stats_by_tensors)
+            patch.setattr(operators, "certify", operators.certify_by_tensors)
+        else:
+            assert kernels.cpu_kernels() is not None
+        yield request.param
 
 
 @pytest.fixture(params=sorted(CONFIGS))

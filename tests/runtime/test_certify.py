@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from draftcert.numerics import certificate
-from draftcert.runtime import certify, kernels, operators
+from draftcert.runtime import certify
 from draftcert.theory import RULES, DraftcertError, parse_rule
 
 RULE_TEXTS = (
@@ -38,18 +38,6 @@ def probabilities(row):
 
 def exact(row, rule, candidates):
     return certificate(probabilities(row), rule, candidates, 30, logits=row, normalize=True)
-
-
-@pytest.fixture(scope="module", params=["reference", "kernel"])
-def backend(request):
-    """Both implementations must do what the test says."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "reference":
-            patch.setattr(operators, "row_stats", operators.row_stats_by_tensors)
-            patch.setattr(operators, "certify", operators.certify_by_tensors)
-        else:
-            assert kernels.cpu_kernels() is not None
-        yield request.param
 
 
 LOGIT = st.one_of(

