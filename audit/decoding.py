@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from ..runtime.decoder import GreedyTreeDecoder
-from ..runtime.drafters import TokenRecycling
-from ..runtime.drafters.assistant import Assistant
 from ..runtime.models import LoadedModel
-from ..runtime.reference import project
-from ..runtime.trace import Step
+from ..runtime.rows.projection import project
+from ..runtime.trees.decoder import GreedyTreeDecoder
+from ..runtime.trees.drafters import TokenRecycling
+from ..runtime.trees.drafters.assistant import Assistant
+from ..runtime.trees.trace import Step
 
 TOKENS, NODES, SHOWN = 48, 14, 5
 """New tokens and nodes a tree of a trace, and target tokens shown at each node."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.drafters.assistant import skip_layers
 from ..runtime.models import LoadedModel, load_model
+from ..runtime.trees.drafters.assistant import skip_layers
 from ..theory.errors import DraftcertError
 
 SKIP = "self:skip="

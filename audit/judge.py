@@ -13,8 +13,8 @@ import numpy as np
 import sympy
 import torch
 
-from ..runtime.reference import project
-from ..runtime.threshold import LOG_TOP, Enclosure, accepted_set
+from ..runtime.rows.projection import project
+from ..runtime.rows.threshold import LOG_TOP, Enclosure, accepted_set
 from ..theory import Rule
 from ..theory.presets import MEDUSA_FLOOR
 from ..theory.statistics import Entropy

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..runtime import certify
+from ..runtime.rows import certify
 from ..theory import DraftcertError, Rule
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..runtime import certify, row_stats
+from ..runtime import row_stats
+from ..runtime.rows import certify
 from ..theory import Rule, parse_rule
 from ..theory.errors import DraftcertError
 from ..theory.presets import MEDUSA_FLOOR

@@ -31,8 +31,9 @@ from rich.progress import track
 from draftcert.audit import load_prompts
 from draftcert.audit.prompts import Prompt
 from draftcert.runtime import GreedyTreeDecoder
-from draftcert.runtime.benchmark import processor
-from draftcert.runtime.drafters import (
+from draftcert.runtime.models import LoadedModel, load_model
+from draftcert.runtime.rows.benchmark import processor
+from draftcert.runtime.trees.drafters import (
     Assistant,
     Drafter,
     PromptLookup,
@@ -41,9 +42,8 @@ from draftcert.runtime.drafters import (
     cached_successors,
     skip_layers,
 )
-from draftcert.runtime.explain import explain
-from draftcert.runtime.forward import TreeForward
-from draftcert.runtime.models import LoadedModel, load_model
+from draftcert.runtime.trees.explain import explain
+from draftcert.runtime.trees.forward import TreeForward
 
 BASELINE = "transformers greedy"
 MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}

@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch._C._autograd import DeviceType
 
-from draftcert.runtime import benchmark, reference
-from draftcert.runtime.benchmark import COMPILED, COPY, EAGER, READ, STATS
+from draftcert.runtime.rows import benchmark, reference
+from draftcert.runtime.rows.benchmark import COMPILED, COPY, EAGER, READ, STATS
 from draftcert.theory import DraftcertError
 
 SHAPES = tuple((rows, benchmark.VOCABULARY) for rows in (1, 64, 512, 2048))
@@ -43,7 +43,7 @@ def milliseconds(call: Callable[[], object]) -> float:
 
 def check(rows: torch.Tensor, draft: torch.Tensor, k: int, temperature: float) -> None:
     """The kernels against the float64 reference on the same device."""
-    from draftcert.runtime.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda.row_stats import launch
 
     found, expected = launch(rows, k, temperature, draft), reference.statistics(rows, k, temperature)
     what = f"on {tuple(rows.shape)} {rows.dtype} at temperature {temperature}"
@@ -70,7 +70,7 @@ def launches(call: Callable[[], object]) -> int:
 
 def captured(rows: torch.Tensor, k: int) -> bool:
     """Whether the launches replay from a CUDA graph to the same statistics."""
-    from draftcert.runtime.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda.row_stats import launch
 
     expected = launch(rows, k).stats
     graph = torch.cuda.CUDAGraph()
@@ -83,7 +83,7 @@ def captured(rows: torch.Tensor, k: int) -> bool:
 
 def measure(rounds: int, k: int) -> dict[str, Any]:
     """Everything, as a document that JSON can hold."""
-    from draftcert.runtime.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda.row_stats import launch
 
     tables = []
     for count, size in SHAPES:

@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 from rich.progress import track
 
-from draftcert.runtime import certify, operators
-from draftcert.runtime.reference import divergence
+from draftcert.runtime.rows import certify, operators
+from draftcert.runtime.rows.reference import divergence
 
 RULES = (
     *("strict_greedy", "multiplicative(0.3)", "additive(0.1)", "top_m(3)", "absolute(0.02)"),

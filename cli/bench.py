@@ -34,7 +34,7 @@ def kernels(
 
     Example: draftcert bench kernels --out benchmarks/results
     """
-    from ..runtime import benchmark
+    from ..runtime.rows import benchmark
 
     with err.status("measuring"):
         report = benchmark.measure(

@@ -24,7 +24,7 @@ from .generate import (
 from .validate import families_table
 
 if TYPE_CHECKING:
-    from ..runtime.trace import Step
+    from ..runtime.trees.trace import Step
 
 PROMPTS = ("code-2", "math-2", "copy-5", "chat-2", "trans-2")
 """Of the built-in prompts: code, mathematics, copying, prose and translation."""

@@ -24,7 +24,7 @@ def derive(
 
     `draftcert check` decides every step; this command prints or writes what is decided.
     """
-    from ..audit.document import select, write_document
+    from ..document import select, write_document
 
     chosen = select(only)
     files: list[Path] = []

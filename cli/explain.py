@@ -43,8 +43,8 @@ def explain(
 
     Exit status 1 if any pair differs by more than a tie, numerical noise or a budget.
     """
-    from ..runtime.explain import explain as run
     from ..runtime.models import load_model
+    from ..runtime.trees.explain import explain as run
 
     documents = [_document(path) for path in (first, second)]
     named = {str(d["model"]) for d in documents if isinstance(d, dict) and "model" in d}

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import torch
 
     from ..audit.prompts import Prompt
-    from ..runtime.decoder import Generation
-    from ..runtime.drafters import Drafter
     from ..runtime.models import LoadedModel
-    from ..runtime.trace import Step
+    from ..runtime.trees.decoder import Generation
+    from ..runtime.trees.drafters import Drafter
+    from ..runtime.trees.trace import Step
 
 
 _RECYCLING = {"prior", "static", "certificate-guided"}
@@ -86,7 +86,7 @@ def generate(
     from ..audit.prompts import Prompt, load_prompts
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
-    from ..runtime.trace import TraceWriter, draw_tree
+    from ..runtime.trees.trace import TraceWriter, draw_tree
     from ..theory import parse_rule
 
     if bool(prompt) == bool(prompts):
@@ -146,7 +146,8 @@ def make_drafter(text: str, target: LoadedModel) -> Drafter:
     Raises:
         DraftcertError: no drafter of that name, or a model or layers that do not exist.
     """
-    from ..runtime.drafters import (
+    from ..runtime.models import load_model
+    from ..runtime.trees.drafters import (
         Assistant,
         PromptLookup,
         SuccessorDrafter,
@@ -155,8 +156,7 @@ def make_drafter(text: str, target: LoadedModel) -> Drafter:
         cached_successors,
         skip_layers,
     )
-    from ..runtime.forward import TreeForward
-    from ..runtime.models import load_model
+    from ..runtime.trees.forward import TreeForward
 
     def member(name: str) -> SuccessorDrafter:
         kind, _, argument = name.strip().partition(":")
@@ -219,7 +219,7 @@ def describe(target: LoadedModel, result: Generation) -> dict[str, Any]:
 
 def certificates_met(steps: Iterable[Step]) -> list[float]:
     """Strict greedy's certificate at every committed token, in nats."""
-    from ..runtime.trace import strict_certificates
+    from ..runtime.trees.trace import strict_certificates
 
     return [c for step in steps for c in strict_certificates(step.rows)[list(step.path[: len(step.tokens)])].tolist()]
 

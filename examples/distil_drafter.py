@@ -25,8 +25,8 @@ from draftcert.audit import load_prompts
 from draftcert.audit.losses import certificate_hinge
 from draftcert.audit.run import greedy
 from draftcert.numerics import MeanKLGuarantee
-from draftcert.runtime import certify
 from draftcert.runtime.models import LoadedModel, load_model
+from draftcert.runtime.rows import certify
 
 
 @dataclass(frozen=True)

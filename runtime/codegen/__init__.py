@@ -100,7 +100,7 @@ BACKENDS = (
         printer=Triton({"fully_qualified_modules": False}),
         special=SINGLE,
         head=f'"""{NOTICE}"""\n\nimport triton\nimport triton.language as tl\n\n'
-        "from ..cuda.special import expm1, log1p\n",
+        "from ..rows.cuda.special import expm1, log1p\n",
         tail="",
         signature='@triton.jit\ndef {name}({parameters}):\n    """{comment}"""',
         parameter="{name}",

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from ..cuda.special import expm1, log1p
+from ..rows.cuda.special import expm1, log1p
 
 
 @triton.jit

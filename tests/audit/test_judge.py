@@ -10,7 +10,8 @@ from draftcert.audit.measure import Grid, measure
 from draftcert.audit.records import Audit
 from draftcert.audit.tables import mean_run, statistic
 from draftcert.numerics import MeanKLGuarantee, margin_bounds
-from draftcert.runtime import certify, row_stats
+from draftcert.runtime import row_stats
+from draftcert.runtime.rows import certify
 from draftcert.theory import parse_rule
 
 RULES = ("strict_greedy", "additive(0.3)", "multiplicative(0.1)", "top_m(2)", "medusa_typical(0.09, 0.3)")

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from draftcert.audit.losses import certificate_hinge
-from draftcert.runtime import certify
+from draftcert.runtime.rows import certify
 from draftcert.theory import DraftcertError
 
 torch.manual_seed(3)

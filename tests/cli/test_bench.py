@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from draftcert.runtime import benchmark
+from draftcert.runtime.rows import benchmark
 
 
 def table(rows, dtype, **milliseconds):

@@ -9,7 +9,7 @@ import torch
 import transformers
 from hypothesis import settings
 
-from draftcert.runtime import kernels, operators
+from draftcert.runtime.rows import dispatch, operators
 
 # How long an example takes says nothing about what it shows.
 settings.register_profile("untimed", deadline=None)
@@ -81,7 +81,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
             patch.setattr(operators, "row_stats", operators.row_stats_by_tensors)
             patch.setattr(operators, "certify", operators.certify_by_tensors)
         else:
-            assert kernels.cpu_kernels() is not None
+            assert dispatch.cpu_kernels() is not None
         yield request.param
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from draftcert.audit.document import rules_table
+from draftcert.document import rules_table
 from draftcert.theory import RULES
 from draftcert.theory.order import CONDITIONS
 from draftcert.theory.presets import PRESETS
@@ -47,5 +47,5 @@ def test_rule_is_in_the_docs_table(name: str):
 
 
 def test_the_docs_table_is_current():
-    """Renew it with `python -c "from draftcert.audit.document import rules_table; print(rules_table(), end='')"`."""
+    """Renew it with `python -c "from draftcert.document import rules_table; print(rules_table(), end='')"`."""
     assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == rules_table()

@@ -4,7 +4,18 @@ import sympy
 from sympy import S, exp, log, oo
 
 from ..formulas import KL, KL_OF_LOGS
-from ..theorem import Equal, Establishes, Range, Role, Rows, SumEqual, SumFact, SumProof, Theorem, TokenClass
+from ..theorem import (
+    Equal,
+    Establishes,
+    Range,
+    Role,
+    Rows,
+    SumEqual,
+    SumFact,
+    SumProof,
+    Theorem,
+    TokenClass,
+)
 from .symbols import d, p, q
 
 _ANY, _POSITIVE = Range(p, S.Zero, S.One), Range(p, S.Zero, S.One, open_below=True)

@@ -1,0 +1,227 @@
+"""The theory as a document: HTML that needs nothing but a browser, and LaTeX; made from the records alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import sympy
+
+from ..theory import RULES, DraftcertError, Formula
+from ..theory.order import DIAGRAM_RULES, Diagram, diagram
+from ..theory.presets import PRESETS, Preset
+from ..theory.rule import RuleFamily
+from ..theory.theorem import Theorem
+from ..theory.theorems import EVERY_FORMULA, THEOREMS
+from .claims import tell
+from .printing import escape_latex, latex, mathml, prose_html, prose_latex
+
+__all__ = ["Selection", "rules_table", "select", "write_document"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is done next, how many pieces are done and how many there are."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of the theory that is told."""
+
+    theorems: tuple[Theorem, ...]
+    families: tuple[RuleFamily, ...]
+    presets: tuple[Preset, ...]
+    formulas: tuple[Formula, ...]
+
+
+def select(only: str | None = None) -> Selection:
+    """The records that are named `only` or speak of that word; all without one.
+
+    Raises:
+        DraftcertError: nothing is named so.
+    """
+    chosen = Selection(
+        tuple(each for each in THEOREMS.values() if _speaks_of(only, _theorem_text(each), each.name)),
+        tuple(each for each in RULES.values() if _speaks_of(only, f"{each.name} {each.deployed_as}")),
+        tuple(each for each in PRESETS.values() if _speaks_of(only, f"{each.name} {each.deployed_as}")),
+        tuple(each for each in EVERY_FORMULA.values() if _speaks_of(only, f"{each.name} {each.statement}")),
+    )
+    if not (chosen.theorems or chosen.families or chosen.presets or chosen.formulas):
+        names = ", ".join([*THEOREMS, *RULES, *PRESETS, *EVERY_FORMULA])
+        raise DraftcertError(f"nothing speaks of '{only}'; there are {names}")
+    return chosen
+
+
+def write_document(folder: str | Path, only: str | None = None, progress: Progress | None = None) -> list[Path]:
+    """Write the development as `theory.html` and `theory.tex` with its figures; the same bytes in every run.
+
+    Args:
+        folder: where to write; made when missing.
+        only: a word such as "tree", "M6" or "additive": theorems, rules and formulas that are named so or speak of it.
+        progress: called before every piece.
+
+    Returns:
+        The files written, the HTML page first. It is self-contained: no script, no font and no file besides it.
+
+    Raises:
+        DraftcertError: nothing is named so, or matplotlib or jinja2 is missing.
+
+    >>> write_document("theory", only="tree")  # doctest: +SKIP
+    [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), ...]
+    """
+    try:
+        import jinja2
+
+        from .figures import FIGURES, draw, inline_svg
+    except ImportError as error:
+        raise DraftcertError(f"the document needs {error.name}: pip install 'draftcert[report]'") from error
+
+    chosen = select(only)
+    figures = [theorem.name for theorem in chosen.theorems if theorem.name in FIGURES]
+
+    steps = ["order of the rules"] * (only is None) + [f"figure of {name}" for name in figures] + ["HTML", "LaTeX"]
+
+    def begin(step: str) -> None:
+        if progress:
+            progress(step, steps.index(step), len(steps))
+
+    order = None
+    if only is None:
+        begin("order of the rules")
+        order = diagram(DIAGRAM_RULES)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    svg, written = {}, []
+    for name in figures:
+        begin(f"figure of {name}")
+        svg[name] = inline_svg(FIGURES[name])
+        path = folder / f"figure-{name}.pdf"
+        path.write_bytes(draw(FIGURES[name], "pdf"))
+        written.append(path)
+    content = {
+        "only": only,
+        **vars(chosen),
+        "order": None if order is None else _order_rows(order),
+        "arrows": [] if order is None else order.arrows(),
+        "captions": MappingProxyType({name: " ".join((FIGURES[name].__doc__ or "").split()) for name in figures}),
+        "svg": svg,
+        "tell": tell,
+        "number": number,
+        "worked": worked,
+    }
+    for step, name in (("HTML", "theory.html"), ("LaTeX", "theory.tex")):
+        begin(step)
+        path = folder / name
+        path.write_text(_environment(jinja2, step).get_template(f"{name}.j2").render(content), encoding="utf-8")
+        written.insert(0 if step == "HTML" else 1, path)
+    if progress:
+        progress("done", len(steps), len(steps))
+    return written
+
+
+def _environment(jinja2: Any, kind: str) -> Any:
+    """Templates of one format; LaTeX has braces of its own, so its marks are angled."""
+    from markupsafe import Markup
+
+    block, variable, comment = ("{%", "{{", "{#") if kind == "HTML" else ("<%", "<<", "<#")
+    environment = jinja2.Environment(
+        block_start_string=block,
+        block_end_string="%}" if kind == "HTML" else "%>",
+        variable_start_string=variable,
+        variable_end_string="}}" if kind == "HTML" else ">>",
+        comment_start_string=comment,
+        comment_end_string="#}" if kind == "HTML" else "#>",
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=kind == "HTML",
+    )
+    # The printers escape what they are given, so their output is markup.
+    environment.filters |= {
+        "mathml": lambda expression: Markup(mathml(expression)),
+        "inline": lambda expression: Markup(mathml(expression, display=False)),
+        "prose": lambda text: Markup(prose_html(text)),
+        "latex": latex,
+        "tex": escape_latex,
+        "texprose": prose_latex,
+        "words": rule_words,
+    }
+    return environment
+
+
+def _speaks_of(only: str | None, text: str, name: str | None = None) -> bool:
+    return only is None or only.lower() == str(name).lower() or (len(only) > 2 and only.lower() in text.lower())
+
+
+def _theorem_text(theorem: Theorem) -> str:
+    return " ".join((theorem.title, theorem.statement, *theorem.hypotheses))
+
+
+def number(value: sympy.Expr) -> str:
+    """A certificate as a decimal."""
+    return "∞" if value == sympy.oo else f"{float(value):.6f}"
+
+
+def worked(theorem: Theorem) -> list[tuple[str, str, str, sympy.Expr, str]]:
+    """The worked rows of a theorem: probabilities, accepted, candidates, certificate, note."""
+    return [
+        (", ".join(row.probabilities), str(row.accepted), str(row.candidates), row.certificate, row.note)
+        for row in theorem.worked_points
+    ]
+
+
+def rule_words(family: RuleFamily) -> tuple[str, str, str]:
+    """A rule's docstring in three parts: the sentence, the formula line(s), the remarks."""
+    first, _, rest = (family.doc or "").strip().partition("\n\n")
+    code = [block for block in rest.split("\n\n") if block.startswith("    ")]
+    remarks = [block for block in rest.split("\n\n") if not block.startswith("    ")]
+    clean = [" ".join(block.split()).replace("`", "") for block in remarks]
+    return (
+        " ".join(first.split()),
+        "\n".join(line.strip() for block in code for line in block.splitlines()),
+        " ".join(clean),
+    )
+
+
+def _order_rows(order: Diagram) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The matrix of the order: for each narrow rule a mark and a hint for each wide rule."""
+    rows = []
+    for narrow in order.rules:
+        cells = []
+        for wide in order.rules:
+            verdict = order.verdicts.get((narrow, wide))
+            mark = "=" if verdict is None else {True: "✓", False: "·", None: "?"}[verdict.holds]
+            cells.append((mark, "" if verdict is None else verdict.reason))
+        rows.append((str(narrow), cells))
+    return rows
+
+
+def rules_table() -> str:
+    """The table of rules and presets of the documentation site, in Markdown; `docs/rules.md` is this text."""
+    lines = [
+        "# Acceptance rules",
+        "",
+        "Generated from the records in `theory/rules/` and `theory/presets.py`; `draftcert derive` writes the theory.",
+        "",
+        "| rule | a token is accepted iff | parameters | deployed as | source |",
+        "|---|---|---|---|---|",
+    ]
+    for family in RULES.values():
+        sentence = rule_words(family)[0].partition(": ")[2]
+        domains = ", ".join(f"{p.name} in {sympy.pretty(p.domain)}" for p in family.parameters)
+        name = f"{family.name}({', '.join(p.name for p in family.parameters)})" if family.parameters else family.name
+        cells = (f"`{name}`", sentence, domains, family.deployed_as, family.citation)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    lines += [
+        "",
+        "## Presets: rules as they are deployed",
+        "",
+        "| preset | stands for | deployed as | where the deployed code differs | source |",
+        "|---|---|---|---|---|",
+    ]
+    for preset in PRESETS.values():
+        call = f"{preset.name}({', '.join(preset.example)})" if preset.example else preset.name
+        cells = (f"`{call}`", f"`{preset(*preset.example)}`", preset.deployed_as, preset.differs, preset.citation)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"

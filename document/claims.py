@@ -1,0 +1,136 @@
+"""What a claim says, as lines of words and formulas that any format can print."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy
+from sympy import Symbol
+
+from ..theory.theorem import (
+    AtLeast,
+    Certificate,
+    Claim,
+    Domain,
+    Equal,
+    Family,
+    Formal,
+    Infimum,
+    Limit,
+    LowerBound,
+    Optimum,
+    Rows,
+    SumAtLeast,
+    SumEqual,
+    UpperBound,
+)
+from .printing import SumOver
+
+C = Symbol("C")
+
+
+@dataclass(frozen=True)
+class Line:
+    """Words, then a formula (either may be missing)."""
+
+    words: str = ""
+    formula: sympy.Basic | None = None
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A row of the table of token classes: what they are, how many, their probability."""
+
+    role: str
+    count: sympy.Basic | str
+    probability: sympy.Basic
+    range: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
+class Told:
+    """A claim told: the formulas, where they hold, the rows they speak of and the rows that attain them.
+
+    A `folded` one is a case among many, shown when asked for.
+    """
+
+    lines: tuple[Line, ...]
+    where: tuple[Line, ...] = ()
+    rows: tuple[Tokens, ...] = ()
+    family: tuple[Tokens, ...] = ()
+    family_note: str = ""
+    folded: bool = False
+
+
+def relation(kind: type, *sides: sympy.Basic) -> sympy.Basic:
+    """A relation that is printed as it is written, not simplified."""
+    return kind(*sides, evaluate=False)
+
+
+def domain_lines(domain: Domain) -> tuple[Line, ...]:
+    """The ranges of the variables."""
+    lines = []
+    for each in domain:
+        inner = sympy.Interval(each.lower, each.upper, each.open_below, each.open_above or each.upper == sympy.oo)
+        if inner is sympy.S.EmptySet or isinstance(inner, sympy.FiniteSet):
+            inner = sympy.FiniteSet(each.lower)
+        lines.append(Line("integer" if each.integer else "", relation(sympy.Contains, each.symbol, inner)))
+    return tuple(lines)
+
+
+def _row_tokens(rows: Rows, by_role: bool = True) -> tuple[Tokens, ...]:
+    """The classes of a row; in a sum over a row nobody is accepted or rejected, so their names tell more."""
+    return tuple(
+        Tokens(
+            each.role.value if by_role else each.name,
+            "any number" if each.count is None else each.count,
+            each.probability,
+            domain_lines(each.ranges),
+        )
+        for each in rows.classes
+    )
+
+
+def _family(family: Family, rows: Rows) -> tuple[tuple[Tokens, ...], str]:
+    roles = {each.name: each.role.value for each in rows.classes}
+    tokens = tuple(
+        Tokens(roles.get(t.of, t.of) + (", moved" if t.pooled else ""), t.count, t.probability) for t in family.tokens
+    )
+    return tokens, "attained" if family.limit is None else f"approached in the limit of {family.limit}"
+
+
+def _sum(terms: Mapping[str, sympy.Expr]) -> sympy.Expr:
+    return sympy.Add(*(SumOver(Symbol(name), term) for name, term in terms.items() if term != 0))  # type: ignore[arg-type]
+
+
+def tell(claim: Claim) -> Told:
+    """The claim in words and formulas."""
+    if isinstance(claim, Equal):
+        return Told((Line(formula=relation(sympy.Eq, claim.left, claim.right)),), domain_lines(claim.domain))
+    if isinstance(claim, AtLeast):
+        sign = sympy.Gt if claim.strict else sympy.Ge
+        return Told((Line(formula=relation(sign, claim.left, claim.right)),), domain_lines(claim.domain))
+    if isinstance(claim, Limit):
+        end = next(r.upper if claim.at_upper else r.lower for r in claim.domain if r.symbol == claim.symbol)
+        side = "-" if claim.at_upper else "+"
+        left = sympy.Limit(claim.expression, claim.symbol, end, side)
+        return Told((Line(formula=relation(sympy.Eq, left, claim.value)),), domain_lines(claim.domain))
+    if isinstance(claim, Formal):
+        return Told((Line(f"proved in Coq: {claim.lemma}"),))
+    if isinstance(claim, Optimum):
+        draft = relation(sympy.Eq, Symbol("q"), sympy.Tuple(*claim.draft))
+        value = relation(sympy.Eq, C, claim.value)
+        return Told((Line("minimiser", draft), Line("value", value)), domain_lines(claim.domain), folded=True)
+    by_role = not isinstance(claim, (SumEqual, SumAtLeast))
+    rows, where = _row_tokens(claim.rows, by_role), domain_lines(claim.rows.parameters)
+    if isinstance(claim, SumEqual):
+        return Told((Line(formula=relation(sympy.Eq, _sum(claim.left), claim.right)),), where, rows)
+    if isinstance(claim, SumAtLeast):
+        return Told((Line(formula=relation(sympy.Ge, _sum(claim.left), claim.right)),), where, rows)
+    if isinstance(claim, (LowerBound, UpperBound, Certificate)):
+        sign = {LowerBound: sympy.Ge, UpperBound: sympy.Le, Certificate: sympy.Eq}[type(claim)]
+        family = _family(claim.example, claim.rows)[0] if isinstance(claim, Certificate) else ()
+        total = claim.value.total if not claim.value.terms else claim.value.total + _sum(claim.value.terms)
+        return Told((Line(formula=relation(sign, C, total)),), where, rows, family, "for example" if family else "")
+    word = "inf" if isinstance(claim, Infimum) else "sup"
+    tokens, note = _family(claim.family, claim.rows)
+    return Told((Line(formula=relation(sympy.Eq, Symbol(f"{word} C"), claim.value)),), where, rows, tokens, note)

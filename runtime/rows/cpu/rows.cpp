@@ -1,0 +1,432 @@
+#include "rows.h"
+
+#include "../../generated/formulas.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+// ---- Types of logits ------------------------------------------------------------------------------------------------
+
+struct BFloat16 { uint16_t bits; };
+struct Float16 { uint16_t bits; };
+
+template <class To, class From>
+inline To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+inline float to_real(float x) { return x; }
+inline double to_real(double x) { return x; }
+inline float to_real(BFloat16 x) { return bit_cast<float>(uint32_t(x.bits) << 16); }
+inline float to_real(Float16 x) {
+  uint32_t magnitude = uint32_t(x.bits & 0x7fff) << 13;
+  if (magnitude >= 0x7c00u << 13)
+    magnitude |= 0x7f800000;  // infinity, NaN
+  else
+    magnitude = bit_cast<uint32_t>(bit_cast<float>(magnitude) * 0x1p112f);  // the exponent's bias; subnormals too
+  return bit_cast<float>(magnitude | uint32_t(x.bits & 0x8000) << 16);
+}
+
+template <class T> inline T negative_infinity() { return -std::numeric_limits<T>::infinity(); }
+template <> inline BFloat16 negative_infinity() { return {0xff80}; }
+template <> inline Float16 negative_infinity() { return {0xfc00}; }
+
+template <class T> using RealOf = decltype(to_real(T{}));
+
+template <class T> constexpr int kDtype = -1;
+template <> constexpr int kDtype<float> = DRAFTCERT_FLOAT32;
+template <> constexpr int kDtype<BFloat16> = DRAFTCERT_BFLOAT16;
+template <> constexpr int kDtype<Float16> = DRAFTCERT_FLOAT16;
+template <> constexpr int kDtype<double> = DRAFTCERT_FLOAT64;
+
+template <class Visitor>
+auto visit(int dtype, Visitor&& visitor) {
+  switch (dtype) {
+    case DRAFTCERT_BFLOAT16: return visitor(BFloat16{});
+    case DRAFTCERT_FLOAT16: return visitor(Float16{});
+    case DRAFTCERT_FLOAT64: return visitor(double{});
+    default: return visitor(float{});
+  }
+}
+
+// ---- The constants of exponential and logarithm ---------------------------------------------------------------------
+
+// exp(z) = 2^n 2^f, n the integer nearest z log2(e). Adding `magic` rounds to it and leaves n in the low bits.
+// Below `lowest` exp(z) counts as exp(lowest): 2^n then is still a normal number, and 1e-38 (1e-304) of the maximum.
+constexpr double kLog2e = 0x1.71547652b82fep+0;
+
+template <class Real> struct Exponential;
+template <> struct Exponential<float> {
+  // Minimax for |2^f - p(f)| / 2^f on [-1/2, 1/2] under p(0) = 1: 1.09e-7 with these rounded coefficients.
+  static constexpr int kDegree = 5;
+  static constexpr float kCoefficients[] = {0x1.5bba16p-10f, 0x1.3cea88p-7f, 0x1.c6b752p-5f, 0x1.ebf9bcp-3f, 0x1.62e42ap-1f, 1.0f};
+  static constexpr float kMagic = 0x1.8p23f, kLowest = -87.0f;
+  static constexpr int kMantissaBits = 23;
+  using Bits = int32_t;
+  // Of the logarithm: the bits of sqrt(1/2), and the last term of its series, the next one being below 2e-9 of it.
+  static constexpr Bits kSqrtHalf = 0x3f3504f3;
+  static constexpr int kLastOdd = 9;
+};
+template <> struct Exponential<double> {
+  // Taylor: ln(2)^k / k!; the rest is below 4e-18.
+  static constexpr int kDegree = 13;
+  static constexpr double kCoefficients[] = {
+      0x1.816193166d0f7p-40, 0x1.c3bd650fc2983p-36, 0x1.e8cac7351bb22p-32, 0x1.e4cf5158b8ec7p-28, 0x1.b5253d395e7c1p-24,
+      0x1.62c0223a5c822p-20, 0x1.ffcbfc588b0c5p-17, 0x1.430912f86c786p-13, 0x1.5d87fe78a6730p-10, 0x1.3b2ab6fba4e77p-7,
+      0x1.c6b08d704a0bfp-5,  0x1.ebfbdff82c58ep-3,  0x1.62e42fefa39efp-1,  1.0};
+  static constexpr double kMagic = 0x1.8p52, kLowest = -700.0;
+  static constexpr int kMantissaBits = 52;
+  using Bits = int64_t;
+  static constexpr Bits kSqrtHalf = 0x3fe6a09e667f3bcd;
+  static constexpr int kLastOdd = 23;
+};
+
+// 2^(n / 32 + f / 32) = 2^k 2^(i / 32) p(f), n = 32 k + i: what one instruction of AVX-512 looks up.
+struct PowersOfTwo {
+  static constexpr int kLogSteps = 5, kSteps = 1 << kLogSteps;
+  // Minimax for |2^(f/32) - p(f)| / 2^(f/32) on [-1/2, 1/2] under p(0) = 1: 5.4e-8 with these rounded coefficients.
+  static constexpr float kCoefficients[] = {0x1.ebfbdep-13f, 0x1.62e584p-6f};
+
+  // The bits of 2^(i / 32) less i in the place that n is shifted to, so that adding n there adds k to the exponent.
+  int32_t scaled[kSteps];
+
+  PowersOfTwo() {
+    for (int i = 0; i < kSteps; ++i)
+      scaled[i] = bit_cast<int32_t>(float(std::exp2(double(i) / kSteps))) - (i << (Exponential<float>::kMantissaBits - kLogSteps));
+  }
+};
+const PowersOfTwo kPowersOfTwo;
+
+// ---- The top k ------------------------------------------------------------------------------------------------------
+
+// (value, id) packed so that the order of integers is the order wanted: larger values first, then lower ids. The
+// smallest integer of all is no logit's key: as a value it reads NaN.
+inline int64_t pack(float value, uint32_t id) {
+  int32_t bits = bit_cast<int32_t>(value + 0.0f);  // -0 becomes +0
+  return int64_t(bits ^ (bits >> 31 & 0x7fffffff)) << 32 | uint32_t(~id);
+}
+inline __int128 pack(double value, uint32_t id) {
+  int64_t bits = bit_cast<int64_t>(value + 0.0);
+  return __int128(bits ^ (bits >> 63 & 0x7fffffffffffffff)) << 64 | uint32_t(~id);
+}
+inline float value_of(int64_t key) {
+  int32_t bits = int32_t(key >> 32);
+  return bit_cast<float>(bits ^ (bits >> 31 & 0x7fffffff));
+}
+inline double value_of(__int128 key) {
+  int64_t bits = int64_t(key >> 64);
+  return bit_cast<double>(bits ^ (bits >> 63 & 0x7fffffffffffffff));
+}
+template <class Key>
+int64_t id_of(Key key) { return uint32_t(~key); }
+
+struct Entry { double value; int64_t id; };
+
+// ---- What the loops take and give -----------------------------------------------------------------------------------
+
+struct Row { const char* data; int64_t stride; int dtype; };
+
+// The logits [begin, end) of a row; gaps are taken over the temperature.
+struct Segment { Row target, draft; int64_t begin, end, k; double temperature; };
+
+struct Partial {
+  double reference, mass, moment;             // sum e, sum e z, with z = x - reference and e = exp(z / temperature)
+  double draft_reference, draft_mass, cross;  // sum exp(y / temperature), sum e (z - y), y = the drafter's w - draft_reference
+  std::vector<Entry> top;
+};
+
+struct Kernels {
+  void (*scan[4])(const Segment&, Partial&);  // by draftcert_dtype
+  void (*scan_pair[4])(const Segment&, Partial&);
+  void (*at_least[4])(const Row&, int64_t vocab, double lowest, int64_t following, std::vector<double>&, std::vector<Entry>&);
+  double (*floored_sum[4])(const Row&, int64_t vocab, double temperature, double maximum, double scale);
+};
+
+constexpr double kFarBelow = 1e4;  // exp(-kFarBelow) is 0
+
+#define LANES 4
+namespace portable {
+#include "row_kernel.h"
+}
+#undef LANES
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define DRAFTCERT_X86
+
+#define LANES 8
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+namespace avx2 {
+#include "row_kernel.h"
+}
+#pragma GCC pop_options
+#undef LANES
+
+#define LANES 16
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
+namespace avx512 {
+#include "row_kernel.h"
+}
+#pragma GCC pop_options
+#undef LANES
+#endif
+
+// The widest instruction set there is; -1 where `level` is not.
+int supported(int level) {
+#ifdef DRAFTCERT_X86
+  bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  int widest = has_avx512 ? 2 : has_avx2 ? 1 : 0;
+#else
+  int widest = 0;
+#endif
+  return level < 0 ? widest : level <= widest ? level : -1;
+}
+
+std::atomic<int> instruction_set{supported(-1)};
+
+const Kernels& kernels() {
+#ifdef DRAFTCERT_X86
+  if (instruction_set == 2) return avx512::kKernels;
+  if (instruction_set == 1) return avx2::kKernels;
+#endif
+  return portable::kKernels;
+}
+
+// ---- From partial sums to statistics --------------------------------------------------------------------------------
+
+bool before(const Entry& a, const Entry& b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
+
+// Brings the sums of two segments of a row to their common maxima and adds them.
+void merge(Partial& a, Partial& b, int64_t k, double temperature) {
+  double reference = std::max(a.reference, b.reference), draft_reference = std::max(a.draft_reference, b.draft_reference);
+  auto rebase = [&](Partial& p) {
+    double step = std::max(p.reference - reference, -kFarBelow * temperature), scale = std::exp(step / temperature);
+    double draft_step = p.draft_reference - draft_reference;
+    p.moment = (p.moment + step * p.mass) * scale;
+    p.cross = (p.cross + (step - draft_step) * p.mass) * scale;
+    p.mass *= scale;
+    p.draft_mass *= std::exp(draft_step / temperature);
+  };
+  rebase(a);
+  rebase(b);
+  std::vector<Entry> top;
+  std::merge(a.top.begin(), a.top.end(), b.top.begin(), b.top.end(), std::back_inserter(top), before);
+  top.resize(std::min<size_t>(top.size(), k));
+  a = {reference, a.mass + b.mass, a.moment + b.moment, draft_reference, a.draft_mass + b.draft_mass, a.cross + b.cross, top};
+}
+
+struct Statistics { double logsumexp, logsumexp_error, entropy, entropy_error, kl, kl_error; };
+
+// The errors. Let u be the unit roundoff of the kernel's type and G = sum p |z|, z = (x - max) / temperature.
+// - A term e = exp(z): its polynomial and rounding cost 4.5 u (an entry of the table, the shorter polynomial and their
+//   product 4 u); x - max is off by |z| u, its product with log2(e) by 1.3 |z| u, or 3 |z| u where the temperature has
+//   first divided log2(e). Together (4.5 + s |z|) u, s = 3 or 4.
+// - A block sums at most 33 roundings deep, the blocks' sums in double at most vocab / 256 + 100 deep (generously).
+// - So the mass is relatively off by u (38 + s G), and logsumexp absolutely.
+// - A term e z of the moment is relatively off by u (41 + s |z|); the mean of z^2 is at most L G + 1 for
+//   L = 2 ln(vocab) + 2, since a token further than L below the maximum has p z^2 <= L^2 exp(-L).
+// - entropy = ln(mass) + G collects the mass's error 1 + G times, and the moment's.
+// - A term e (z - y) of the cross sum is relatively off by u (38 + s |z|) with |z| <= 87 (double: 700), and z - y by u times
+//   |z| + |y| + |z - y|; the mean of |y| is cross / mass + G. The drafter's own mean gap is at most ln(vocab).
+// - All of this is first order. Products of two relative errors, each below 450 u, are below 1/30,000 of it: the constants
+//   are rounded up by more. A term further down than exp can tell counts as exp(-87): too much, and by no more than
+//   vocab 1e-38 of the maximum.
+Statistics statistics(const Partial& p, int64_t vocab, bool in_double, double temperature) {
+  const double u = in_double ? 0x1p-53 : 0x1p-24, deep = 0x1p-53 * (vocab / 256.0 + 100), ln_vocab = std::log(vocab);
+  const double s = temperature == 1 ? 3 : 4;
+  const double gap = -p.moment / p.mass / temperature, mass_error = u * (38 + s * gap) + deep;
+  Statistics result;
+  result.logsumexp = p.reference / temperature + std::log(p.mass);
+  result.logsumexp_error = mass_error + 0x1p-51 * std::abs(result.logsumexp);
+  result.entropy = std::log(p.mass) + gap;
+  result.entropy_error = (mass_error + deep) * (1 + gap) + u * (6 + s + (41 + s * (2 * ln_vocab + 2)) * gap);
+  const double difference = p.cross / p.mass / temperature, draft_gap = std::max(difference + gap, 0.0);
+  result.kl = std::max(difference + std::log(p.draft_mass / p.mass), 0.0);
+  result.kl_error = u * (50 + s * (in_double ? 700 : 87)) * (gap + draft_gap) + (mass_error + deep) * (1 + std::abs(difference)) +
+                    u * (38 + s * ln_vocab) + deep;
+  return result;
+}
+
+#include "certificate.h"
+
+int status_of(const Row& row, int64_t vocab) {
+  bool nan = false, positive_infinity = false, all_negative_infinity = true;
+  visit(row.dtype, [&](auto tag) {
+    auto data = reinterpret_cast<const decltype(tag)*>(row.data);
+    for (int64_t i = 0; i < vocab; ++i) {
+      auto x = to_real(data[i * row.stride]);
+      nan |= std::isnan(x);
+      positive_infinity |= std::isinf(x) && x > 0;
+      all_negative_infinity &= std::isinf(x) && x < 0;
+    }
+  });
+  return nan                     ? DRAFTCERT_NAN
+         : positive_infinity     ? DRAFTCERT_POSITIVE_INFINITY
+         : all_negative_infinity ? DRAFTCERT_ALL_NEGATIVE_INFINITY
+                                 : DRAFTCERT_ORDINARY;
+}
+
+Row row_of(const draftcert_logits& logits, int64_t row) {
+  int64_t size = visit(logits.dtype, [](auto tag) { return int64_t(sizeof tag); });
+  return {static_cast<const char*>(logits.data) + row * logits.row_stride * size, logits.column_stride, logits.dtype};
+}
+
+bool valid(const draftcert_logits* logits, int64_t rows, int64_t vocab) {
+  return logits && rows >= 0 && vocab >= 1 && vocab < int64_t(1) << 32 && logits->dtype >= 0 && logits->dtype < 4;
+}
+
+// Calls work(i) for i in [0, count); alone where the work is not worth waking a thread.
+template <class Work>
+void in_parallel(int64_t count, int64_t logits, int threads, Work&& work) {
+  constexpr int64_t kWorthAThread = 1 << 14;
+  threads = int(std::clamp<int64_t>(std::min(count, logits / kWorthAThread), 1, std::max(threads, 1)));
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+  for (int64_t i = 0; i < count; ++i) work(i);
+}
+
+template <class T, class From>
+void put(T* array, int64_t i, From value) {
+  if (array) array[i] = value;
+}
+
+// A batch of rows: what to compute, and where the results go.
+struct Batch {
+  const draftcert_logits *target, *draft;
+  const draftcert_rule* rule;
+  int64_t vocab, k;
+  double temperature;
+  int dtype;  // of the exponentials, and of the values that are compared
+  const Kernels& kernels;
+  const draftcert_out& out;
+
+  Row target_row(int64_t row) const { return row_of(*target, row); }
+  Row draft_row(int64_t row) const { return draft ? row_of(*draft, row) : Row{}; }
+
+  void scan(int64_t row, int64_t begin, int64_t end, Partial& to) const {
+    auto scan = draft ? kernels.scan_pair[dtype] : kernels.scan[dtype];
+    scan({target_row(row), draft_row(row), begin, end, k, temperature}, to);
+  }
+
+  // Everything that follows from the sums over a row; returns whether the row is ordinary.
+  bool finish(int64_t row, Partial& sums) const {
+    Statistics s = statistics(sums, vocab, dtype == DRAFTCERT_FLOAT64, temperature);
+    int status = DRAFTCERT_ORDINARY;
+    if (!std::isfinite(sums.moment) || sums.top[0].value == -INFINITY) status = status_of(target_row(row), vocab);
+    if (status == DRAFTCERT_NAN) sums.top.assign(k, {NAN, -1});
+    Certificate certificate{NAN, NAN, NAN, 0, false, 0};
+    if (status != DRAFTCERT_ORDINARY) {
+      s = {sums.top[0].value, 0, NAN, NAN, NAN, NAN};
+    } else {
+      if (draft && !(std::isfinite(sums.cross) && s.kl_error <= s.kl / 128)) status = exact_divergence(row, s);
+      if (rule) certificate = certificate_of(target_row(row), vocab, dtype, temperature, sums.top, s, *rule, kernels);
+      if (rule && rule->sound) s.kl += s.kl_error, s.kl_error = 0;
+    }
+    put(out.max, row, sums.top[0].value);
+    put(out.argmax, row, sums.top[0].id);
+    put(out.logsumexp, row, s.logsumexp);
+    put(out.logsumexp_error, row, s.logsumexp_error);
+    put(out.entropy, row, s.entropy);
+    put(out.entropy_error, row, s.entropy_error);
+    put(out.kl, row, s.kl);
+    put(out.kl_error, row, s.kl_error);
+    for (int64_t i = 0; i < k; ++i) {
+      put(out.top_values, row * k + i, sums.top[i].value);
+      put(out.top_ids, row * k + i, sums.top[i].id);
+    }
+    put(out.value, row, certificate.value);
+    put(out.level, row, certificate.level);
+    put(out.threshold, row, certificate.threshold);
+    put(out.accepted, row, certificate.accepted);
+    put(out.exact, row, certificate.exact);
+    put(out.passes, row, certificate.passes);
+    put(out.certified, row, s.kl < certificate.value);
+    put(out.status, row, status);
+    return status == DRAFTCERT_ORDINARY;
+  }
+
+  // The difference of two close distributions drowns in rounding, or infinities met: that row again in double.
+  int exact_divergence(int64_t row, Statistics& s) const {
+    Partial exact;
+    kernels.scan_pair[DRAFTCERT_FLOAT64]({target_row(row), draft_row(row), 0, vocab, 1, temperature}, exact);
+    Statistics in_double = statistics(exact, vocab, true, temperature);
+    s.kl = in_double.kl;
+    s.kl_error = in_double.kl_error;
+    if (std::isfinite(exact.cross)) return DRAFTCERT_ORDINARY;
+    bool ordinary = status_of(draft_row(row), vocab) == DRAFTCERT_ORDINARY;
+    s.kl = ordinary ? INFINITY : NAN;
+    s.kl_error = ordinary ? 0 : NAN;
+    return ordinary ? DRAFTCERT_ORDINARY : DRAFTCERT_DRAFT_NOT_ORDINARY;
+  }
+};
+
+}  // namespace
+
+extern "C" {
+
+int64_t draftcert_evaluate(const draftcert_logits* target, const draftcert_logits* draft, const draftcert_rule* rule,
+                           int64_t rows, int64_t vocab, int64_t k, double temperature, int threads,
+                           const draftcert_out* out) {
+  if (!valid(target, rows, vocab) || (draft && !valid(draft, rows, vocab)) || (rule && !valid(*rule, vocab, k)) || k < 1 ||
+      k > vocab || !(temperature >= 1e-150 && temperature <= 1e150) || !out)
+    return -1;
+
+  // Logits of two types are compared in float32, or float64 where either is.
+  int dtype = target->dtype;
+  if (draft && draft->dtype != dtype)
+    dtype = dtype == DRAFTCERT_FLOAT64 || draft->dtype == DRAFTCERT_FLOAT64 ? DRAFTCERT_FLOAT64 : DRAFTCERT_FLOAT32;
+  if (!(temperature >= 0x1p-60 && temperature <= 0x1p60)) dtype = DRAFTCERT_FLOAT64;
+  const Batch batch{target, draft, rule, vocab, k, temperature, dtype, kernels(), *out};
+
+  // Few rows are cut into as many segments as there are threads.
+  constexpr int64_t kShortest = 1 << 13;
+  const int64_t pieces = rows >= 4 * threads ? 1 : std::clamp<int64_t>(threads, 1, vocab / kShortest + 1);
+  std::atomic<int64_t> refused{0};
+  if (pieces == 1) {
+    in_parallel(rows, rows * vocab, threads, [&](int64_t row) {
+      Partial sums;
+      batch.scan(row, 0, vocab, sums);
+      refused += !batch.finish(row, sums);
+    });
+    return refused;
+  }
+  const int64_t length = (vocab + pieces - 1) / pieces;
+  std::vector<Partial> partials(rows * pieces);
+  in_parallel(rows * pieces, rows * vocab, threads, [&](int64_t i) {
+    const int64_t begin = i % pieces * length;
+    batch.scan(i / pieces, begin, std::min(begin + length, vocab), partials[i]);
+  });
+  for (int64_t row = 0; row < rows; ++row) {
+    Partial& sums = partials[row * pieces];
+    for (int64_t i = 1; i < pieces; ++i) merge(sums, partials[row * pieces + i], k, temperature);
+    refused += !batch.finish(row, sums);
+  }
+  return refused;
+}
+
+int draftcert_use_instruction_set(int level) {
+  int chosen = supported(level);
+  if (chosen >= 0) instruction_set = chosen;
+  return chosen;
+}
+
+}  // extern "C"

@@ -1,0 +1,175 @@
+"""A rule as a program for a stack machine: the one form that both the tensors of torch and the C++ kernels evaluate.
+
+The conditions of a rule become bounds of the logit gap `max z - z`: a threshold tau on probabilities is the gap
+`ln(p_(1) / tau)`. In this form additive(0) accepts the ties of the maximum and nothing else, and multiplicative(alpha)
+compares with the constant -ln alpha, at any precision of the logits.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import sympy
+from sympy.codegen.cfunctions import log1p
+
+from ...theory import DraftcertError, Rule
+from ...theory.rule import Condition, RankCondition, RowCondition, fold_conditions
+from ...theory.statistics import LOGIT_RATIO, TOP, Entropy
+
+LOG_TOP = sympy.log(TOP)
+
+
+class Op(IntEnum):
+    """What an instruction does; `draftcert_op` in runtime/rows/cpu/rows.h has the same numbers.
+
+    The first push an enclosure, the next combine the enclosures on top of the stack, `RANK` to `THRESHOLD` turn them
+    into cuts of the order, and the last two combine cuts.
+    """
+
+    CONSTANT = 0
+    LOG_TOP = 1
+    ENTROPY = 2
+    LOGIT_RATIO = 3
+    ADD = 4
+    MULTIPLY = 5
+    MINIMUM = 6
+    MAXIMUM = 7
+    EXP = 8
+    LOG = 9
+    LOG1P = 10
+    RECIPROCAL = 11
+    RANK = 12
+    ROW = 13
+    THRESHOLD = 14
+    AND = 15
+    OR = 16
+
+
+class Instruction(NamedTuple):
+    """One step. `low` and `high` enclose a constant; `low` alone is the limit of a rank or the floor of an entropy."""
+
+    op: Op
+    low: float = 0.0
+    high: float = 0.0
+    strict: bool = False
+
+
+Program = tuple[Instruction, ...]
+
+KNOWN = {LOG_TOP: Op.LOG_TOP, LOGIT_RATIO: Op.LOGIT_RATIO}
+FUNCTIONS: dict[Any, Op] = {sympy.exp: Op.EXP, sympy.log: Op.LOG, log1p: Op.LOG1P}
+FOLDS: dict[Any, Op] = {
+    sympy.Add: Op.ADD,
+    sympy.Mul: Op.MULTIPLY,
+    sympy.Min: Op.MINIMUM,
+    sympy.Max: Op.MAXIMUM,
+}
+
+
+@lru_cache(maxsize=1024)
+def gap(threshold: sympy.Basic) -> sympy.Basic:
+    """`ln(p_(1) / threshold)`, written so that it is well conditioned; the accepted gaps are those up to it."""
+    if isinstance(threshold, (sympy.Min, sympy.Max)):
+        turned = sympy.Max if isinstance(threshold, sympy.Min) else sympy.Min
+        return turned(*(gap(part) for part in threshold.args))
+    ratio = sympy.expand(sympy.sympify(threshold) / TOP)
+    if not ratio.free_symbols and ratio.is_positive is False:
+        return sympy.oo
+    rest = ratio - 1
+    if isinstance(ratio, sympy.Add) and not any(term.is_number for term in rest.as_ordered_terms()):
+        logarithm: Any = log1p(rest)
+        return -logarithm
+    return sympy.expand_log(-sympy.log(ratio), force=True)
+
+
+def widened(low: float, high: float) -> tuple[float, float]:
+    """Two units in the last place outwards."""
+    for _ in range(2):
+        low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+    return low, high
+
+
+def _constant(expression: Any) -> Instruction:
+    nearest = float(expression.evalf(30))
+    exact = expression.is_infinite or (expression.is_Rational and sympy.Rational(nearest) == expression)
+    return Instruction(Op.CONSTANT, *((nearest, nearest) if exact else widened(nearest, nearest)))
+
+
+def _expression(expression: Any) -> Program:
+    """Instructions that leave the enclosure of an expression in the row's statistics on the stack."""
+    if expression in KNOWN:
+        return (Instruction(KNOWN[expression]),)
+    if isinstance(expression, Entropy):
+        floor: Any = expression.args[0]
+        return (Instruction(Op.ENTROPY, float(floor)),)
+    if expression == TOP:
+        return (Instruction(Op.LOG_TOP), Instruction(Op.EXP))
+    if expression.is_number:
+        return (_constant(expression),)
+    parts = [_expression(part) for part in expression.args]
+    for kind, op in FOLDS.items():
+        if isinstance(expression, kind):
+            result = parts[0]
+            for part in parts[1:]:
+                result += (*part, Instruction(op))
+            return result
+    for kind, op in FUNCTIONS.items():
+        if isinstance(expression, kind):
+            return (*parts[0], Instruction(op))
+    if isinstance(expression, sympy.Pow) and expression.exp == -1:
+        return (*parts[0], Instruction(Op.RECIPROCAL))
+    raise DraftcertError(f"no enclosure is defined for {type(expression).__name__} in the threshold '{expression}'")
+
+
+def _condition(condition: Condition) -> Program:
+    if isinstance(condition, RankCondition):
+        return (Instruction(Op.RANK, float(rank_limit(condition))),)
+    if isinstance(condition, RowCondition):
+        relation: Any = condition.holds
+        if relation in (sympy.true, sympy.false):
+            sign = 1.0 if relation == sympy.true else -1.0
+            return (Instruction(Op.CONSTANT, sign, sign), Instruction(Op.ROW))
+        strict = isinstance(relation, (sympy.StrictGreaterThan, sympy.StrictLessThan))
+        return (*_expression(relation.gts - relation.lts), Instruction(Op.ROW, strict=strict))
+    return (*_expression(gap(condition.threshold)), Instruction(Op.THRESHOLD, strict=condition.strict))
+
+
+@lru_cache(maxsize=256)
+def program(rule: Rule) -> Program:
+    """The instructions that leave one cut, the rule's accepted set, on the stack.
+
+    >>> from draftcert.theory import parse_rule
+    >>> [step.op.name for step in program(parse_rule("top_m(2) & strict_greedy"))]
+    ['RANK', 'RANK', 'CONSTANT', 'THRESHOLD', 'AND', 'AND']
+    """
+    return fold_conditions(
+        rule.accepts,
+        _condition,
+        lambda a, b: (*a, *b, Instruction(Op.AND)),
+        lambda a, b: (*a, *b, Instruction(Op.OR)),
+    )
+
+
+def rank_limit(condition: RankCondition) -> int:
+    """How many tokens a rank condition lets through."""
+    if not condition.limit.is_Integer:
+        raise DraftcertError(
+            f"a rule that accepts the {condition.limit} most likely tokens has no fixed number of them"
+        )
+    return int(condition.limit)
+
+
+@lru_cache(maxsize=256)
+def largest_rank(rule: Rule) -> int:
+    """The largest number of tokens that a rank condition of the rule speaks of."""
+    return max((rank_limit(c) for c in rule.conditions if isinstance(c, RankCondition)), default=0)
+
+
+@lru_cache(maxsize=256)
+def floored_entropies(rule: Rule) -> dict[sympy.Basic, float]:
+    """The rule's entropies `-sum p ln(p + f)` with their floors f > 0: each is a further sum over the row."""
+    found: dict[sympy.Basic, Any] = {entropy: entropy.args[0] for entropy in rule.accepts.atoms(Entropy)}
+    return {entropy: float(floor) for entropy, floor in found.items() if floor != 0}

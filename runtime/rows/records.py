@@ -1,0 +1,64 @@
+"""What is known of rows of logits: their statistics, their divergence from the drafter's, their certificates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class RowStats:
+    """What one pass over rows of logits yields; float64 and int64 tensors with the rows' leading shape.
+
+    `max` and `argmax` (lowest id on ties), `logsumexp`, `entropy` in nats, and the `k` largest logits: `top_values`
+    `[..., k]` descending, `top_ids` `[..., k]` by lowest id on ties. The true logsumexp and entropy of the stored
+    logits lie within `logsumexp_error` and `entropy_error` of the values given. No tensor is a view of another.
+    """
+
+    max: Tensor
+    argmax: Tensor
+    logsumexp: Tensor
+    entropy: Tensor
+    top_values: Tensor
+    top_ids: Tensor
+    logsumexp_error: Tensor
+    entropy_error: Tensor
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The statistics of target rows, and with drafter rows KL(target || draft) within `kl_error`.
+
+    Rows that are no rows of logits have a `max` that is not finite.
+    """
+
+    stats: RowStats
+    kl: Tensor | None = None
+    kl_error: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Certificates of rows of logits: tensors with the rows' leading shape.
+
+    - `value`: C in nats; 0 where the target itself may be rejected (a tie under strict greedy), +inf where fewer than
+      `candidates` tokens are rejected, so that every drafter is accepted.
+    - `level`: the common probability the projection moves the pooled tokens to; p_(1) where nothing moves, NaN where C
+      is infinite.
+    - `threshold`: the least probability that is accepted (+inf: none; for a rank, that of the last token it lets in).
+    - `accepted`: how many tokens are accepted, most likely first.
+    - `exact`: whether the accepted set is decided. Where a token lies within rounding of the threshold it is not, and
+      a sound certificate is that of the smaller set.
+    - `passes`: 1 where the k largest logits settled the row, 2 where it had to be traversed again.
+    - `kl`: KL(target || draft) in nats, and `certified`: kl < value. `None` without drafter logits.
+    """
+
+    value: Tensor
+    level: Tensor
+    threshold: Tensor
+    accepted: Tensor
+    exact: Tensor
+    passes: Tensor
+    kl: Tensor | None = None
+    certified: Tensor | None = None

@@ -1,0 +1,94 @@
+"""The plain torch reference: row statistics and the divergence, in float64.
+
+Everything is computed from logit gaps `max z - z`, which are differences of stored numbers: no probability is formed
+before it has to be, so a tie is a tie and a margin of 1e-30 is one. The kernels are tested against this file. The
+error bounds are derived in docs/soundness.md.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..generated import torch_formulas as formulas
+from .records import RowStats
+
+UNIT = torch.finfo(torch.float64).eps / 2
+"""Unit roundoff u of float64."""
+TINY = torch.finfo(torch.float64).tiny
+
+
+def top(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest values of each row, descending, and their ids; equal values by lowest id, unlike `torch.topk`."""
+    last = rows.topk(k).values[..., -1:]
+    # Everything above the k-th value is in; of the tokens equal to it as many as still fit, lowest ids first.
+    size = rows.shape[-1]
+    ids = torch.arange(size, device=rows.device)
+    preference = torch.where(rows > last, size, torch.where(rows == last, size - 1 - ids, -1))
+    kept = preference.topk(k, sorted=False).indices.sort(-1).values
+    values, order = rows.gather(-1, kept).sort(dim=-1, descending=True, stable=True)
+    return values, kept.gather(-1, order)
+
+
+def statistics(rows: Tensor, k: int, temperature: float = 1.0) -> RowStats:
+    """`RowStats` of the checked matrix `rows`; `temperature` divides the gaps, so the order is that of the raw logits.
+
+    With a temperature the logits reported are divided by it too.
+    """
+    values, ids = top(rows, k)
+    values = values.double()
+    maximum = rows.amax(-1, keepdim=True).double()  # NaN where a logit is, unlike the selection
+    gaps = (maximum - rows.double()) / temperature
+    mass, moment = moments(gaps)
+    shift = mass.log()
+    logsumexp = maximum[..., 0] / temperature + shift
+    entropy = shift + moment / mass
+    size = rows.shape[-1]
+    relative = (size + 16) * UNIT
+    return RowStats(
+        max=maximum[..., 0] / temperature,
+        argmax=ids[..., 0].clone(),
+        logsumexp=logsumexp,
+        entropy=entropy,
+        top_values=values / temperature,
+        top_ids=ids,
+        logsumexp_error=relative + 4 * UNIT * logsumexp.abs(),
+        entropy_error=relative * (1 + 2 * moment / mass),
+    )
+
+
+def moments(gaps: Tensor) -> tuple[Tensor, Tensor]:
+    """`sum e^-gap` and `sum e^-gap gap`, where a gap of +inf is a token of probability zero."""
+    weights = torch.exp(-gaps)
+    return weights.sum(-1), (weights * torch.where(gaps.isinf(), 0.0, gaps)).sum(-1)
+
+
+def divergence(target: Tensor, draft: Tensor, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
+    """KL(target || draft) of matrices of logits in nats, and a bound of its error.
+
+    +inf where the drafter gives no probability to a token the target gives some.
+    """
+    log_target, target_error = _log_probabilities(target, temperature)
+    log_draft, draft_error = _log_probabilities(draft, temperature)
+    possible = log_target > -torch.inf
+    log_ratio = torch.where(possible, log_target - log_draft, -torch.inf)
+    p, q = log_target.exp(), log_draft.exp()
+    # Both forms are the same summand. The first never divides by an underflown q, the second never overflows e^-d.
+    in_logs = torch.where(log_ratio == torch.inf, torch.inf, formulas.kl_of_logs(p, log_ratio))
+    value = torch.where(log_ratio >= -1, in_logs, formulas.kl(p, q.clamp(min=TINY))).sum(-1)
+    # Noise of sum (p d - p + q) in ln p and ln q: first order, twice for rounding it, and second order, which is all
+    # there is where target and draft differ by less than the noise.
+    by_target = torch.where(possible, p * log_ratio.abs() * (target_error + 8 * UNIT), 0.0)
+    by_draft = torch.where(q > 0, (p - q).abs() * (draft_error + 8 * UNIT), 0.0)
+    both = torch.maximum(p, q) * (target_error + draft_error).square()
+    both = torch.where(possible & (q > 0), both, 0.0)
+    error = (2 * (by_target + by_draft) + both).sum(-1) + target.shape[-1] * UNIT * value
+    return value, torch.where(value.isinf(), 0.0, error)
+
+
+def _log_probabilities(rows: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Log-softmax from gaps, and a bound of its error."""
+    gaps = (rows.amax(-1, keepdim=True).double() - rows.double()) / temperature
+    shift = moments(gaps)[0].log()[..., None]
+    value = -gaps - shift
+    return value, 3 * UNIT * value.abs() + (rows.shape[-1] + 16) * UNIT

@@ -1,0 +1,160 @@
+"""The accepted set of rows of logits by tensors of torch: the program of a rule (runtime.rows.program) on enclosures.
+
+Gaps are computed as enclosures (lower, upper): the lower one never accepts a token that the rule rejects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sympy
+import torch
+from torch import Tensor
+
+from ...theory import Rule
+from ...theory.statistics import LOGIT_RATIO, Entropy
+from .program import LOG_TOP, Instruction, Op, program
+
+
+class Enclosure(NamedTuple):
+    """The exact number lies in [lower, upper]; NaN where nothing is known."""
+
+    lower: Tensor
+    upper: Tensor
+
+    @staticmethod
+    def widened(lower: Tensor, upper: Tensor) -> Enclosure:
+        """Two units in the last place outwards: what a float64 operation or library function may be off by."""
+        for _ in range(2):
+            lower = torch.nextafter(lower, torch.full_like(lower, -torch.inf))
+            upper = torch.nextafter(upper, torch.full_like(upper, torch.inf))
+        return Enclosure(lower, upper)
+
+
+Known = Mapping[sympy.Basic, Enclosure]
+"""What is known of each row: an enclosure for `LOG_TOP`, for `LOGIT_RATIO` and for each `Entropy(floor)`."""
+
+
+class Cut(NamedTuple):
+    """The first `tokens` of the order, those up to `gap` below the maximum."""
+
+    tokens: Tensor
+    gap: Tensor
+
+
+class Cuts(NamedTuple):
+    """The tokens that surely are accepted, and those that may be."""
+
+    surely: Cut
+    possibly: Cut
+
+
+@dataclass(frozen=True)
+class AcceptedSet:
+    """The first `count` tokens of the order are accepted, those up to `gap` below the maximum.
+
+    `decided` is False where a token lies so near to the threshold that float64 cannot tell on which side.
+    """
+
+    count: Tensor
+    gap: Tensor
+    decided: Tensor
+
+
+def accepted_set(rule: Rule, gaps: Tensor, known: Known, size: int, *, sound: bool) -> AcceptedSet:
+    """Evaluate a rule on rows given the gaps of their most likely tokens.
+
+    `gaps` `[rows, window]` ascends and starts with 0; counts that reach beyond the window are reported as `window`
+    unless the condition accepts all `size` tokens of the vocabulary.
+    """
+    stack: list[Any] = []
+    for step in program(rule):
+        if step.op <= Op.LOGIT_RATIO:
+            stack.append(_known(step, known, gaps[..., 0]))
+        elif step.op in BINARY:
+            second, first = stack.pop(), stack.pop()
+            stack.append(BINARY[step.op](first, second))
+        elif step.op in UNARY:
+            stack.append(UNARY[step.op](stack.pop()))
+        else:
+            stack.append(_cuts(step, stack, gaps, size))
+    (cuts,) = stack
+    count, bound = cuts.surely if sound else cuts.possibly
+    return AcceptedSet(count, bound, cuts.surely.tokens == cuts.possibly.tokens)
+
+
+def _known(step: Instruction, known: Known, like: Tensor) -> Enclosure:
+    if step.op == Op.CONSTANT:
+        return Enclosure(torch.full_like(like, step.low), torch.full_like(like, step.high))
+    if step.op == Op.LOG_TOP:
+        return known[LOG_TOP]
+    if step.op == Op.LOGIT_RATIO:
+        return known[LOGIT_RATIO]
+    entropies: dict[Any, Enclosure] = {n.args[0]: value for n, value in known.items() if isinstance(n, Entropy)}
+    return next(value for floor, value in entropies.items() if float(floor) == step.low)
+
+
+def _cuts(step: Instruction, stack: list[Any], gaps: Tensor, size: int) -> Cuts:
+    row, window = gaps[..., 0], gaps.shape[-1]
+    if step.op == Op.RANK:
+        limit = min(int(step.low), size)
+        cut = Cut(torch.full_like(row, limit).long(), gaps[..., min(limit, window) - 1])
+        return Cuts(cut, cut)
+    enclosure = stack.pop()
+    if step.op == Op.ROW:
+        holds = (end > 0 if step.strict else end >= 0 for end in enclosure)
+        return Cuts(*(Cut(torch.where(h, size, 0), torch.where(h, torch.inf, -torch.inf)) for h in holds))
+    rounded_up = gaps * (1 + torch.finfo(torch.float64).eps)
+    return Cuts(*(_cut(step, *pair, size) for pair in zip((rounded_up, gaps), enclosure, strict=True)))
+
+
+def _cut(step: Instruction, distance: Tensor, bound: Tensor, size: int) -> Cut:
+    inside = distance < bound[..., None] if step.strict else distance <= bound[..., None]
+    return Cut(torch.where(bound == torch.inf, size, inside.sum(-1)), bound)
+
+
+def _add(a: Enclosure, b: Enclosure) -> Enclosure:
+    return Enclosure.widened(a.lower + b.lower, a.upper + b.upper)
+
+
+def _multiply(a: Enclosure, b: Enclosure) -> Enclosure:
+    corners = torch.stack([x * y for x in a for y in b])
+    return Enclosure.widened(corners.amin(0), corners.amax(0))
+
+
+def _of_enclosures(choose: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Enclosure, Enclosure], Enclosure]:
+    return lambda a, b: Enclosure(choose(a.lower, b.lower), choose(a.upper, b.upper))
+
+
+def _of_cuts(choose: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Cuts, Cuts], Cuts]:
+    def combine(a: Cut, b: Cut) -> Cut:
+        return Cut(choose(a.tokens, b.tokens), choose(a.gap, b.gap))
+
+    return lambda a, b: Cuts(combine(a.surely, b.surely), combine(a.possibly, b.possibly))
+
+
+def _monotone(function: Callable[[Tensor], Tensor]) -> Callable[[Enclosure], Enclosure]:
+    return lambda x: Enclosure.widened(function(x.lower), function(x.upper))
+
+
+def _reciprocal(x: Enclosure) -> Enclosure:
+    safe = (x.lower > 0) | (x.upper < 0)
+    return Enclosure.widened(*(torch.where(safe, bound.reciprocal(), torch.nan) for bound in (x.upper, x.lower)))
+
+
+BINARY: dict[Op, Callable[[Any, Any], Any]] = {
+    Op.ADD: _add,
+    Op.MULTIPLY: _multiply,
+    Op.MINIMUM: _of_enclosures(torch.minimum),
+    Op.MAXIMUM: _of_enclosures(torch.maximum),
+    Op.AND: _of_cuts(torch.minimum),
+    Op.OR: _of_cuts(torch.maximum),
+}
+UNARY: dict[Op, Callable[[Enclosure], Enclosure]] = {
+    Op.EXP: _monotone(torch.exp),
+    Op.LOG: _monotone(lambda x: torch.log(x.clamp(min=0))),
+    Op.LOG1P: _monotone(lambda x: torch.log1p(x.clamp(min=-1))),
+    Op.RECIPROCAL: _reciprocal,
+}

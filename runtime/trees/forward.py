@@ -1,0 +1,153 @@
+"""One pass of a transformers causal model over the nodes of draft trees: masks, positions, cache."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ...theory.errors import DraftcertError
+from ..models.caches import TreeCache
+from ..models.graphs import Graphs
+from ..models.layers.few_rows import MOST_ROWS, few_rows
+from .tree import Tree
+
+
+class TreeForward:
+    """A target or draft model that evaluates trees. Logits `[nodes, vocab]` of every tree come back.
+
+    `fast`: where `few_rows` has a faster forward pass than transformers', use it. `fixed_shapes`: trees are padded to
+    1, 2, 4, 8, ... nodes and attend over the whole cache, so that on a GPU each such pass is one CUDA graph.
+
+    Raises:
+        DraftcertError: a model whose state cannot be taken back, that takes no positions, or no tree mask.
+    """
+
+    def __init__(self, model: Any, fast: bool = True, fixed_shapes: bool = False):
+        self.model = model.eval()
+        self.config = model.config.get_text_config(decoder=True)
+        self.vocabulary = model.get_output_embeddings().weight.shape[0]
+        self.max_positions = getattr(self.config, "max_position_embeddings", None) or 2**62
+        pad = getattr(model.generation_config, "pad_token_id", None)
+        self.pad_token = 0 if pad is None else pad
+        accepted = inspect.signature(model.forward).parameters
+        name = type(model).__name__
+        if "position_ids" not in accepted:
+            raise DraftcertError(f"{name} takes no position_ids, so nodes of one depth cannot share their position")
+        if self.config._attn_implementation not in ("sdpa", "eager"):
+            raise DraftcertError(
+                f"{name} uses the attention '{self.config._attn_implementation}', which takes no tree mask: load it "
+                "with attn_implementation='sdpa' or 'eager'"
+            )
+        self._cache_name = "cache" if "cache" in accepted else "past_key_values"
+        self._windows = _windows(model, self.config)
+        self.few_rows = few_rows(model) if fast and not fixed_shapes else None
+        self.fixed_shapes = fixed_shapes
+        self._graphs = Graphs(self.fixed_pass, model.device)
+        self._kept: TreeCache | None = None
+
+    def new_cache(self, prompts: Sequence[int], extra: int) -> TreeCache:
+        """A cache for prompts of these lengths with `extra` tokens each.
+
+        With fixed shapes it is that of the last sequences where that suits: what was recorded for it stays good.
+        """
+        batch, capacity = len(prompts), max(prompts) + extra
+        if not self.fixed_shapes:
+            return TreeCache(self.config.num_hidden_layers, batch, capacity)
+        if self._kept is None or len(self._kept.lengths) != batch or self._kept.capacity < capacity:
+            self._kept = TreeCache(self.config.num_hidden_layers, batch, 1 << (capacity - 1).bit_length())
+        self._kept.lengths[:] = [0] * batch
+        return self._kept
+
+    def prefill(self, prompts: list[list[int]], cache: TreeCache) -> list[torch.Tensor]:
+        """Pass over the prompts, shorter ones padded on the right where nothing attends; the last tokens' logits."""
+        lengths = [len(prompt) for prompt in prompts]
+        tokens = padded(prompts, self.pad_token).to(self.model.device)
+        last = sorted({length - 1 for length in lengths})
+        positions = torch.arange(max(lengths)).expand(len(prompts), -1)
+        # With a list of positions only those reach the vocabulary; a single one is a slice for older transformers.
+        keep = 1 if len(last) == 1 else torch.tensor(last, device=self.model.device)
+        logits = self._forward(tokens, None, positions, cache, keep)
+        return [logits[row, (at := last.index(length - 1)) : at + 1] for row, length in enumerate(lengths)]
+
+    def __call__(self, trees: Sequence[Tree], cache: TreeCache) -> list[torch.Tensor]:
+        """Logits `[nodes, vocab]` of every tree, evaluated behind the committed tokens of its row of the cache."""
+        nodes, longest = max(map(len, trees)), max(cache.lengths)
+        if self.fixed_shapes:
+            nodes = 1 << (nodes - 1).bit_length()
+            cache.reserve(longest + nodes)
+        batch, span = len(trees), cache.capacity if self.fixed_shapes else longest + nodes
+        tokens = torch.full((batch, nodes), self.pad_token)
+        key_positions = torch.arange(span).repeat(batch, 1)
+        mask = torch.zeros(batch, 1, nodes, span, dtype=torch.bool)
+        for row, (tree, length) in enumerate(zip(trees, cache.lengths, strict=True)):
+            size = len(tree)
+            tokens[row, :size] = torch.tensor(tree.tokens)
+            key_positions[row, length : length + size] = tree.positions(length)
+            mask[row, 0, :size, :length] = True
+            mask[row, 0, :size, length : length + size] = tree.ancestor_mask()
+            # Padding attends to itself: a row of the softmax must not be empty. Nothing else attends to padding.
+            mask[row, 0].diagonal(length)[size:] = True
+        places = torch.tensor(cache.lengths)[:, None] + torch.arange(nodes)
+        positions = key_positions.gather(1, places).clamp_(max=self.max_positions - 1)
+        masks: dict[str, torch.Tensor] = {}
+        for kind, window in self._windows.items():
+            distance = positions[:, None, :, None] - key_positions[:, None, None, :]
+            masks[kind] = mask if window is None else mask & (distance < window)
+        if self.few_rows is not None and tokens.numel() <= MOST_ROWS:
+            logits = self.few_rows(tokens, masks, positions, cache)
+        elif self.fixed_shapes and cache.filled:
+            logits = self._graphs({"tokens": tokens, "positions": positions, "places": places} | masks, cache)
+        else:
+            masks = {kind: mask.to(self.model.device) for kind, mask in masks.items()}
+            attention = masks if len(masks) > 1 else next(iter(masks.values()))
+            logits = self._forward(tokens.to(self.model.device), attention, positions, cache, 0)
+        return [logits[row, : len(tree)] for row, tree in enumerate(trees)]
+
+    def fixed_pass(self, inputs: dict[str, torch.Tensor], cache: TreeCache) -> torch.Tensor:
+        """A pass whose shapes and work on the host depend on the shapes of `inputs` alone, hence can be recorded."""
+        masks = {kind: inputs[kind] for kind in self._windows}
+        cache.places = inputs["places"]
+        try:
+            attention = masks if len(masks) > 1 else next(iter(masks.values()))
+            return self._forward(inputs["tokens"], attention, inputs["positions"], cache, 0)
+        finally:
+            cache.places = None
+
+    def _forward(
+        self, tokens: torch.Tensor, mask: Any, positions: torch.Tensor, cache: TreeCache, keep: int | torch.Tensor
+    ) -> torch.Tensor:
+        return self.model(
+            input_ids=tokens,
+            attention_mask=mask,
+            position_ids=positions.to(self.model.device),
+            use_cache=True,
+            logits_to_keep=keep,
+            **{self._cache_name: cache},
+        ).logits
+
+
+def _windows(model: Any, config: Any) -> dict[str, int | None]:
+    """The sliding window of each kind of attention layer, `None` for full attention."""
+    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
+    windows: dict[str, int | None] = {}
+    for layer in DynamicCache(config=config).layers:
+        if type(layer) is DynamicLayer:
+            windows["full_attention"] = None
+        elif type(layer) is DynamicSlidingWindowLayer:
+            windows["sliding_attention"] = layer.sliding_window
+        else:
+            raise DraftcertError(
+                f"{type(model).__name__} keeps a {type(layer).__name__}: its state cannot be taken back to before a "
+                "rejected draft, so it cannot be decoded with trees"
+            )
+    return windows or {"full_attention": None}
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> torch.Tensor:
+    """Token ids `[rows, longest]`, shorter rows filled up on the right."""
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

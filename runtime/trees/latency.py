@@ -1,0 +1,120 @@
+"""How many nodes a tree should have: measured cost against expected gain.
+
+A pass over n nodes takes T(n) and is expected to commit E(n) tokens: one, and the probability of every drafted node.
+The size taken is the one with the greatest E(n) / T(n). T is measured once per machine, model and dtype and kept in
+the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from time import perf_counter
+
+import torch
+
+from ...theory.errors import DraftcertError
+from ..kept import kept
+from .forward import TreeForward
+from .tree import Tree
+
+SIZES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+"""Numbers of nodes at which passes are timed; between them T is interpolated."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Seconds of a target pass by number of nodes: measured `sizes`, ascending from 1, and `seconds`.
+
+    >>> Latency((1, 2, 4), (0.01, 0.01, 0.03))(3)
+    0.02
+    """
+
+    sizes: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a table that says nothing."""
+        if (
+            not self.sizes
+            or self.sizes[0] != 1
+            or any(a >= b for a, b in zip(self.sizes, self.sizes[1:], strict=False))
+        ):
+            raise DraftcertError(f"latency sizes must ascend from 1, not {self.sizes}")
+        if len(self.seconds) != len(self.sizes) or not all(0 < second < float("inf") for second in self.seconds):
+            raise DraftcertError(f"a positive latency for each of {self.sizes} is needed, not {self.seconds}")
+
+    def __call__(self, nodes: int) -> float:
+        """The time of a pass over so many nodes; beyond the largest measured size in proportion to it."""
+        for index, size in enumerate(self.sizes):
+            if nodes <= size:
+                if index == 0:
+                    return self.seconds[0]
+                below = self.sizes[index - 1]
+                share = (nodes - below) / (size - below)
+                return self.seconds[index - 1] * (1 - share) + self.seconds[index] * share
+        return self.seconds[-1] * nodes / self.sizes[-1]
+
+    def best_size(self, probabilities: Sequence[float]) -> int:
+        """The number of nodes, of a tree in best-first order with these probabilities, that gives most tokens a second.
+
+        >>> flat, steep = Latency((1, 8), (0.01, 0.01)), Latency((1, 8), (0.01, 0.08))
+        >>> flat.best_size([1.0, 0.6, 0.3]), steep.best_size([1.0, 0.6, 0.3])
+        (3, 1)
+        """
+        expected = list(accumulate((1.0, *probabilities[1:])))
+        return max(range(1, len(expected) + 1), key=lambda nodes: (expected[nodes - 1] / self(nodes), -nodes))
+
+    def prune(self, tree: Tree) -> Tree:
+        """The best part of a tree that carries its drafter's probabilities; any other tree as it is."""
+        if tree.probabilities is None:
+            return tree
+        return tree.pruned(self.best_size(tree.probabilities))
+
+
+def measure_latency(forward: TreeForward, max_nodes: int = 64, context: int = 256, repeats: int = 5) -> Latency:
+    """Time passes over chains behind `context` tokens: the median of `repeats` after a warm-up."""
+    sizes = [size for size in SIZES if size <= max_nodes]
+    context = min(context, forward.max_positions - sizes[-1] - 1)
+    cache = forward.new_cache([context], sizes[-1])
+    seconds: list[float] = []
+    with torch.inference_mode():
+        forward.prefill([[0] * context], cache)
+        cache.lengths[0] = context
+        for size in sizes:
+            chain = Tree((0,) * size, tuple(range(-1, size - 1)))
+            times = []
+            for _ in range(repeats + 1):
+                start = perf_counter()
+                forward([chain], cache)[0][-1, :1].item()
+                times.append(perf_counter() - start)
+            seconds.append(sorted(times[1:])[repeats // 2])
+    return Latency(tuple(sizes), tuple(seconds))
+
+
+def cached_latency(forward: TreeForward, max_nodes: int = 64, refresh: bool = False) -> Latency:
+    """`measure_latency`, once per machine, model, dtype, device and number of threads."""
+    identity = {
+        "machine": [
+            platform.node(),
+            platform.processor(),
+            platform.machine(),
+            torch.get_num_threads(),
+            torch.__version__,
+        ],
+        "model": [forward.config.to_json_string(), str(forward.model.dtype), str(forward.model.device)],
+        "engine": type(forward.few_rows).__name__,
+        "nodes": max_nodes,
+    }
+
+    def parse(table: list[list[float]]) -> Latency:
+        sizes, seconds = zip(*table, strict=True)
+        return Latency(sizes, seconds)
+
+    def measure() -> list[list[float]]:
+        latency = measure_latency(forward, max_nodes)
+        return [list(pair) for pair in zip(latency.sizes, latency.seconds, strict=True)]
+
+    return kept("latency", identity, parse, measure, refresh)

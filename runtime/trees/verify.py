@@ -1,0 +1,120 @@
+"""Which drafted path the target accepts, and the token that follows it.
+
+From the root on, among the children that the rule accepts, the walk goes to the one the target finds most likely
+(ties by lowest id); where no child is accepted it ends, and the target's own greedy token at that node follows.
+Every node is judged by the logits of its PARENT: row i of the logits is the target's prediction after node i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+
+from ...theory.errors import DraftcertError
+from ...theory.rule import Condition, RankCondition, Rule, fold_conditions
+from ..rows.certify import certify, row_stats
+from ..rows.records import RowStats
+from .tree import Tree
+
+
+class Verification(NamedTuple):
+    """Outcome of one tree.
+
+    `path`: accepted nodes, beginning with the root 0, which was committed before. `token`: the target's greedy token
+    after the last of them. The step commits the tokens of `path[1:]` and then `token`: `len(path)` tokens.
+    """
+
+    path: tuple[int, ...]
+    token: int
+
+
+def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule) -> Verification:
+    """Walk the tree by the target's logits.
+
+    Args:
+        target_logits: `[nodes, vocab]`, row i the target's logits after node i. Any float dtype; nothing is rounded.
+        tree: the draft.
+        rule: the acceptance rule.
+
+    Raises:
+        DraftcertError: wrong shape, a token outside the vocabulary, a row with NaN, +inf or nothing but -inf, or a row
+            of equal values (log-probabilities a server left at 0), which determines no token.
+
+    Source: greedy tree verification, Miao et al. 2024 (SpecInfer, arXiv 2305.09781), for any rule of `theory`.
+
+    >>> from draftcert.theory.rules import strict_greedy
+    >>> logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> verify_tree(logits, Tree([0, 1, 2], [-1, 0, 0]), strict_greedy())
+    Verification(path=(0, 1), token=0)
+    """
+    if target_logits.ndim != 2 or target_logits.shape[0] != len(tree):
+        raise DraftcertError(
+            f"target_logits must be [nodes, vocab] = [{len(tree)}, vocab], one row a node, "
+            f"not {list(target_logits.shape)}"
+        )
+    tree.check_vocabulary(target_logits.shape[1])
+    stats = row_stats(target_logits, min(2, target_logits.shape[1]))
+    return walk(target_logits, tree, rule, greedy_tokens(target_logits, stats))
+
+
+def greedy_tokens(logits: torch.Tensor, stats: RowStats) -> list[int]:
+    """The greedy token of each row `[rows, vocab]` by its statistics (ties by lowest id).
+
+    Raises:
+        DraftcertError: a row of equal values, which determines none.
+    """
+    # Only where the least of the largest logits equals the maximum can all of them be equal.
+    if logits.shape[-1] > 1 and bool((suspect := stats.top_values[:, -1] == stats.max).any()):
+        flat = suspect & (logits == logits[:, :1]).all(dim=-1)
+        if bool(flat.any()):
+            row = int(flat.nonzero()[0])
+            raise DraftcertError(
+                f"row {row} of the target's logits is {float(logits[row, 0])} everywhere: it determines no token "
+                "(log-probabilities that were never filled in?)"
+            )
+    return stats.argmax.tolist()
+
+
+def walk(logits: torch.Tensor, tree: Tree, rule: Rule, greedy: Sequence[int]) -> Verification:
+    """`verify_tree` without the checks, given the greedy token of every row."""
+    path = [0]
+    fixed = fixed_count(rule)
+    while children := tree.children[path[-1]]:
+        row = logits[path[-1]]
+        count = accepted_count(row, rule) if fixed is None else fixed
+        # The greedy token comes first in the order of every rule: its child needs no comparison.
+        best = next((child for child in children if tree.tokens[child] == greedy[path[-1]]), None)
+        if best is None and count > 1:
+            ranks = {rank(row, tree.tokens[child]): child for child in children}
+            best = ranks[min(ranks)] if min(ranks) <= count else None
+        if best is None or count < 1:
+            break
+        path.append(best)
+    return Verification(tuple(path), greedy[path[-1]])
+
+
+def rank(row: torch.Tensor, token: int) -> int:
+    """1-based rank of a token in its row `[vocab]`: by logit descending, ties by lowest id."""
+    return int((row > row[token]).sum() + (row[:token] == row[token]).sum()) + 1
+
+
+@lru_cache
+def fixed_count(rule: Rule) -> int | None:
+    """How many tokens the rule accepts in every row, if only ranks decide that; `None` if the row matters."""
+    if not all(isinstance(condition, RankCondition) and condition.limit.is_number for condition in rule.conditions):
+        return None
+    return fold_conditions(rule.accepts, _limit, min, max)
+
+
+def _limit(condition: Condition) -> int:
+    if not isinstance(condition, RankCondition):
+        raise DraftcertError(f"{condition} is no limit on ranks")
+    return int(condition.limit)
+
+
+def accepted_count(row: torch.Tensor, rule: Rule) -> int:
+    """How many tokens of one row `[vocab]` the rule accepts."""
+    return int(certify(row[None], rule).accepted[0])

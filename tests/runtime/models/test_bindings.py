@@ -1,0 +1,43 @@
+"""The CPU kernel of linear layers: right, and the same to the last bit whatever rows come along."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draftcert.runtime.models.layers.bindings import linear
+
+LEVELS = {"portable": 0, "AVX2": 1, "AVX-512": 2}
+
+
+def by_kernel(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, level: int) -> torch.Tensor:
+    try:
+        return linear(x, w, bias, level)
+    except RuntimeError:
+        pytest.skip("this machine lacks the instruction set")
+
+
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
+@given(st.integers(1, 20), st.integers(1, 70), st.integers(1, 19), st.booleans(), st.integers(0, 2**31))
+def test_product_within_the_error_of_its_sums(
+    level: int, rows: int, size: int, out: int, biased: bool, seed: int
+) -> None:
+    source = torch.Generator().manual_seed(seed)
+    x, w = torch.randn(rows, size, generator=source), torch.randn(out, size, generator=source)
+    bias = torch.randn(out, generator=source) if biased else None
+    found = by_kernel(x, w, bias, level)
+    added = torch.zeros(out) if bias is None else bias
+    expected = x.double() @ w.T.double() + added.double()
+    # Each of the size + 1 roundings of a sum is at most 2^-24 of the sum of the absolute terms.
+    bound = x.abs().double() @ w.T.abs().double() + added.abs().double()
+    assert ((found - expected).abs() <= (size + 1) * 2.0**-24 * bound + 1e-38).all()
+
+
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
+@given(st.integers(1, 40), st.integers(1, 70), st.integers(1, 9), st.integers(0, 2**31))
+def test_a_row_does_not_depend_on_its_neighbours(level: int, rows: int, size: int, out: int, seed: int) -> None:
+    source = torch.Generator().manual_seed(seed)
+    x, w = torch.randn(rows, size, generator=source), torch.randn(out, size, generator=source)
+    together = by_kernel(x, w, None, level)
+    for row in range(rows):
+        assert torch.equal(by_kernel(x[row : row + 1], w, None, level), together[row : row + 1])

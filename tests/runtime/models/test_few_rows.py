@@ -1,0 +1,138 @@
+"""The written-out forward pass computes what transformers' does."""
+
+import copy
+import functools
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from draftcert.runtime.models.layers import few_rows as module
+from draftcert.runtime.models.layers.bindings import linear, run_layers
+from draftcert.runtime.models.layers.few_rows import few_rows
+from draftcert.runtime.trees.drafters import skip_layers
+from draftcert.runtime.trees.forward import TreeForward
+from draftcert.runtime.trees.tree import Tree
+from draftcert.theory import DraftcertError
+
+TREES = [
+    Tree((3, 5, 6, 7, 5, 9, 60), (-1, 0, 0, 1, 2, 2, 4)),
+    Tree((9, 1, 2, 3), (-1, 0, 0, 0)),
+    Tree((1,), (-1,)),
+]
+PROMPTS = [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [4, 4], [7, 8, 9]]
+
+
+def passes(model: Any, fast: bool) -> list[torch.Tensor]:
+    """Logits of two passes over ragged trees, the second after a path that is no prefix of the nodes."""
+    forward = TreeForward(model, fast)
+    assert (forward.few_rows is not None) == fast
+    cache = forward.new_cache([len(prompt) for prompt in PROMPTS], 3)
+    with torch.inference_mode():
+        forward.prefill(PROMPTS, cache)
+        cache.lengths[:] = [len(prompt) for prompt in PROMPTS]
+        first = forward(TREES, cache)
+        for row, path in enumerate(([0, 2, 5], [0, 3], [0])):
+            cache.commit(row, path)
+        return [*first, *forward(TREES, cache)]
+
+
+def check(model: Any) -> None:
+    for found, expected in zip(passes(model, fast=True), passes(model, fast=False), strict=True):
+        assert torch.allclose(found, expected, atol=2e-4, rtol=2e-4)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+@pytest.mark.parametrize("name", ["llama", "mistral", "mistral-window", "qwen2", "qwen3"])
+def test_logits_are_those_of_transformers(name: str, level: int, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        linear(torch.ones(1, 1), torch.ones(1, 1), level=level)
+    except RuntimeError:
+        pytest.skip("this machine lacks the instruction set")
+    monkeypatch.setattr(module, "run_layers", functools.partial(run_layers, level=level))
+    check(tiny(name))
+
+
+def test_a_cache_that_grows_and_one_that_was_never_filled(tiny: Any) -> None:
+    tree = Tree((3, *range(20)), (-1, *range(20)))
+    found = []
+    for fast in (True, False):
+        forward = TreeForward(tiny(), fast)
+        cache = forward.new_cache([1], 1)
+        with torch.inference_mode():
+            found.append(forward([tree], cache)[0])
+            cache.commit(0, range(0, 21, 3))
+            found.append(forward([tree], cache)[0])
+            assert cache.capacity > 21
+    for fast, usual in zip(found[:2], found[2:], strict=True):
+        assert torch.allclose(fast, usual, atol=2e-4, rtol=2e-4)
+
+
+def test_weights_that_move_are_found_and_those_that_change_type_refused(tiny: Any) -> None:
+    model = copy.deepcopy(tiny())
+    forward = TreeForward(model)
+
+    def logits() -> torch.Tensor:
+        with torch.inference_mode():
+            return forward([TREES[0]], forward.new_cache([0], 8))[0]
+
+    before = logits()
+    for parameter in model.parameters():
+        parameter.data = parameter.data.clone()
+    assert torch.equal(logits(), before)
+    model.lm_head.weight.data = 2 * model.lm_head.weight.data
+    assert torch.equal(logits(), 2 * before)
+    model.double()
+    with pytest.raises(DraftcertError, match="make a new one"):
+        logits()
+
+
+def test_biases_scaled_rotations_and_windows_of_some_layers(tiny: Any) -> None:
+    torch.manual_seed(1)
+    sizes: dict[str, Any] = {"vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3}
+    heads: dict[str, Any] = {
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "max_position_embeddings": 256,
+    }
+    scaled: dict[str, Any] = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    scaled |= {"original_max_position_embeddings": 16, "rope_theta": 10000.0}
+    biased: dict[str, Any] = {"attention_bias": True, "mlp_bias": True}
+    kinds: dict[str, Any] = {
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "sliding_window": 5,
+    }
+    for config in (
+        transformers.LlamaConfig(**sizes, **heads, **biased, rope_parameters=scaled),
+        transformers.Qwen3Config(**sizes, **heads, **kinds, use_sliding_window=True),
+    ):
+        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        check(model)
+    check(skip_layers(tiny("llama"), [1]))
+
+
+def test_other_models_keep_transformers_forward_pass(tiny: Any) -> None:
+    for name in ("gemma", "gpt2", "gemma3-window", "smollm3"):
+        assert few_rows(tiny(name)) is None
+    assert few_rows(copy.deepcopy(tiny()).bfloat16()) is None
+    hooked = copy.deepcopy(tiny())
+    hooked.model.layers[1].mlp.register_forward_hook(lambda *_: None)
+    assert few_rows(hooked) is None
+
+    class Adapter(torch.nn.Linear):
+        pass
+
+    adapted = copy.deepcopy(tiny())
+    adapted.model.layers[0].self_attn.q_proj.__class__ = Adapter
+    assert few_rows(adapted) is None
+
+    class Descendant(transformers.LlamaForCausalLM):
+        pass
+
+    derived = copy.deepcopy(tiny())
+    derived.__class__ = Descendant
+    assert few_rows(derived) is None

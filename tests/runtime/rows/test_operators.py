@@ -1,0 +1,146 @@
+"""What torch asks of an operator: compile, export, gradients."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import sympy
+import torch
+
+from draftcert.runtime import row_stats
+from draftcert.runtime.rows import certify, operators
+from draftcert.theory import DraftcertError
+from draftcert.theory.formulas import CERTIFICATE, KL
+
+SEED = torch.Generator().manual_seed(0)
+TARGET = torch.randn(3, 2, 40, generator=SEED, dtype=torch.float64)
+DRAFT = TARGET + 0.3 * torch.randn(3, 2, 40, generator=SEED, dtype=torch.float64)
+
+
+def same(left, right):
+    for name, tensor in vars(left).items():
+        assert torch.equal(tensor, getattr(right, name)), name
+
+
+def test_compiles_without_a_break():
+    def both(target, draft):
+        return row_stats(target, 5), certify(target, "top_m(4) & additive(0.3)", 2, draft)
+
+    compiled = torch.compile(both, fullgraph=True, backend="aot_eager")
+    for found, expected in zip(compiled(TARGET, DRAFT), both(TARGET, DRAFT), strict=True):
+        same(found, expected)
+
+
+def test_exports():
+    class Certify(torch.nn.Module):
+        def forward(self, target, draft):
+            result = certify(target, "strict_greedy", draft_logits=draft)
+            return result.value, result.kl
+
+    program = torch.export.export(Certify(), (TARGET, DRAFT))
+    value, kl = program.module()(TARGET, DRAFT)
+    expected = certify(TARGET, "strict_greedy", draft_logits=DRAFT)
+    assert torch.equal(value, expected.value)
+    assert expected.kl is not None
+    assert torch.equal(kl, expected.kl)
+
+
+def test_torch_accepts_the_registration():
+    arguments = (TARGET, DRAFT, "strict_greedy", 1, 1.0, True, 16)
+    checks = ("test_schema", "test_faketensor")
+    for certificate in (operators.certify, operators.certify_with_gradient):
+        torch.library.opcheck(certificate, arguments, test_utils=checks)
+    for statistics in (operators.row_stats, operators.row_stats_with_gradient):
+        torch.library.opcheck(statistics, (TARGET, 4), test_utils=checks)
+
+
+@pytest.mark.parametrize("rule", ["strict_greedy", "additive(0.05)", "multiplicative(0.3)", "top_m(3)"])
+@pytest.mark.parametrize("candidates", [1, 3])
+def test_gradients_against_differences(rule, candidates):
+    target, draft = (x[0, :, :12].clone().requires_grad_() for x in (TARGET, DRAFT))
+
+    def value(x):
+        return certify(x, rule, candidates, temperature=0.7, sound=False).value
+
+    def divergence(x, w):
+        kl = certify(x, rule, candidates, w, temperature=0.7, sound=False).kl
+        assert kl is not None
+        return kl
+
+    assert torch.autograd.gradcheck(value, (target,), rtol=1e-5, atol=1e-8)
+    assert torch.autograd.gradcheck(divergence, (target, draft), rtol=1e-5, atol=1e-8)
+
+
+def test_gradients_are_those_of_the_formulas():
+    # The gradient that is registered, from the symbols: d/dp of p ln(p/c) with c = mean p over the pool.
+    p = sympy.symbols("p1:4", positive=True)
+    mean = sum(p) / 3
+    (symbol_p, symbol_c) = (argument.symbol for argument in CERTIFICATE.arguments)
+    terms: list[Any] = [CERTIFICATE.expression.subs({symbol_p: x, symbol_c: mean}, simultaneous=True) for x in p]
+    for x in p:
+        assert sympy.simplify(sympy.expand_log(sympy.diff(sum(terms), x) - sympy.log(x / mean))) == 0
+    (symbol_p, symbol_q) = (argument.symbol for argument in KL.arguments)
+    assert sympy.simplify(sympy.diff(KL.expression, symbol_q) + symbol_p / symbol_q) == 0
+
+
+def test_gradients_at_ties_masks_and_infinity_are_finite():
+    target = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.5, -torch.inf], [0.0, 0.0, 0.0]], requires_grad=True)
+    draft = torch.tensor([[0.0, 0.0, 0.0], [0.0, -torch.inf, 0.0], [1.0, 2.0, -torch.inf]], requires_grad=True)
+    result = certify(target, "strict_greedy", draft_logits=draft)
+    assert result.kl is not None
+    (result.value.sum() + result.kl.sum()).backward()
+    assert target.grad is not None
+    assert draft.grad is not None
+    assert bool(target.grad.isfinite().all())
+    assert bool(draft.grad.isfinite().all())
+    everything = torch.zeros(4, requires_grad=True)
+    certify(everything, "additive(0)").value.backward()
+    assert everything.grad is not None
+    assert everything.grad.tolist() == [0, 0, 0, 0]
+
+
+def test_level_and_threshold_have_no_gradient():
+    target = TARGET.clone().requires_grad_()
+    with pytest.raises(DraftcertError, match="level and threshold do not"):
+        certify(target, "strict_greedy").level.sum().backward()
+
+
+def test_without_a_compiler_the_reference_is_used_with_one_warning(tmp_path):
+    program = """
+import torch, warnings
+from draftcert.runtime import certify, row_stats
+logits = torch.load("logits.pt")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    found = [row_stats(logits, 4), row_stats(logits, 4), certify(logits, "strict_greedy")]
+text, = {str(warning.message) for warning in caught}
+assert len(caught) == 1 and "need a C++17 compiler" in text, caught
+torch.save([vars(result) for result in found], "found.pt")
+"""
+    torch.save(TARGET, tmp_path / "logits.pt")
+    environment = os.environ | {"PATH": "", "CXX": "", "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env=environment)
+    first, second, certified = torch.load(tmp_path / "found.pt")
+    expected = row_stats(TARGET, 4)
+    same(SimpleNamespace(**first), SimpleNamespace(**second))
+    assert torch.equal(first["top_ids"], expected.top_ids)
+    torch.testing.assert_close(first["logsumexp"], expected.logsumexp, rtol=0, atol=1e-12)
+    torch.testing.assert_close(certified["value"], certify(TARGET, "strict_greedy").value, rtol=1e-9, atol=0)
+
+
+def test_row_stats_says_that_it_has_no_gradient():
+    with pytest.raises(DraftcertError, match="row_stats has no gradient"):
+        row_stats(TARGET.clone().requires_grad_(), 4).entropy.sum().backward()
+
+
+def test_threads_that_meet_a_rule_for_the_first_time():
+    rules = [f"multiplicative({step / 1000})" for step in range(701, 725)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda rule: certify(TARGET, rule, draft_logits=DRAFT), [*rules, *rules]))
+    for rule, first, second in zip(rules, found[: len(rules)], found[len(rules) :], strict=True):
+        same(first, second)
+        same(first, certify(TARGET, rule, draft_logits=DRAFT))

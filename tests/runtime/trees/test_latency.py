@@ -1,0 +1,61 @@
+"""Cost-aware trees."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draftcert.runtime import kept
+from draftcert.runtime.trees.decoder import GreedyTreeDecoder
+from draftcert.runtime.trees.forward import TreeForward
+from draftcert.runtime.trees.latency import Latency, cached_latency
+from draftcert.runtime.trees.tree import Tree
+from draftcert.theory import DraftcertError
+
+
+@given(st.lists(st.floats(0, 1), max_size=12), st.lists(st.floats(0.01, 1), min_size=3, max_size=3))
+def test_best_size_is_the_best(chances: list[float], seconds: list[float]) -> None:
+    latency = Latency((1, 4, 8), tuple(seconds))
+    chances = [1.0, *sorted(chances, reverse=True)]
+    pace = [sum(chances[:n]) / latency(n) for n in range(1, len(chances) + 1)]
+    assert pace[latency.best_size(chances) - 1] == max(pace)
+
+
+def test_pruning_needs_probabilities() -> None:
+    steep = Latency((1, 2), (0.01, 0.1))
+    assert steep.prune(Tree((1, 2), (-1, 0))) == Tree((1, 2), (-1, 0))
+    assert len(steep.prune(Tree((1, 2), (-1, 0), (1.0, 0.5)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seconds"), [((), ()), ((2,), (1.0,)), ((1, 1), (1.0, 1.0)), ((1,), (0.0,)), ((1, 2), (1.0,))]
+)
+def test_useless_tables_are_refused(sizes: tuple[int, ...], seconds: tuple[float, ...]) -> None:
+    with pytest.raises(DraftcertError):
+        Latency(sizes, seconds)
+
+
+def test_measured_once_and_kept(tmp_path: Path, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "user_cache_path", lambda *_, **__: tmp_path)
+    forward = TreeForward(tiny())
+    latency = cached_latency(forward, 8)
+    assert latency.sizes == (1, 2, 4, 6, 8)
+    monkeypatch.setattr(latency, "measure_latency", lambda *_: pytest.fail("measured again"))
+    assert cached_latency(forward, 8) == latency
+    (path,) = (tmp_path / "latency").iterdir()
+    assert json.loads(path.read_text())["identity"]["nodes"] == 8
+    path.write_text("{")
+    with pytest.raises(pytest.fail.Exception, match="measured again"):
+        cached_latency(forward, 8)
+
+
+def test_cost_aware_decoding_is_exact_and_smaller(tiny: Any, hf_greedy: Any) -> None:
+    model = tiny()
+    steep = Latency((1, 8), (0.01, 0.2))
+    costly = GreedyTreeDecoder(model, max_nodes=8, latency=steep).generate([1, 2, 3], 20, eos_token_id=())
+    cheap = GreedyTreeDecoder(model, max_nodes=8).generate([1, 2, 3], 20, eos_token_id=())
+    assert costly.tokens == cheap.tokens == [hf_greedy(model, [1, 2, 3], 20)]
+    assert costly.stats.proposed < cheap.stats.proposed
