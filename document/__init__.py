@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 
 from ..theory import RULES, DraftcertError, Formula
-from ..theory.order import DIAGRAM_RULES, Diagram, diagram
+from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
 from ..theory.rule import RuleFamily
 from ..theory.theorem import Theorem
@@ -87,7 +87,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     order = None
     if only is None:
         begin("order of the rules")
-        order = diagram(DIAGRAM_RULES)
+        order = diagram()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     svg, written = {}, []

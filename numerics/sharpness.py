@@ -22,7 +22,7 @@ from flint import arb
 from scipy.optimize import differential_evolution
 
 from ..theory import DraftcertError, Rule, parse_rule
-from ..theory.rule import Condition, RankCondition, RowCondition, ThresholdCondition, fold_conditions
+from ..theory.conditions import Condition, RankCondition, RowCondition, ThresholdCondition, fold_conditions
 from ..theory.statistics import LOGIT_RATIO, TOP, Entropy
 from .balls import Mpf, bounds, to_mpf
 from .certificate import projected

@@ -16,7 +16,7 @@ import sympy
 from sympy.codegen.cfunctions import log1p
 
 from ...theory import DraftcertError, Rule
-from ...theory.rule import Condition, RankCondition, RowCondition, fold_conditions
+from ...theory.conditions import Condition, RankCondition, RowCondition, fold_conditions
 from ...theory.statistics import LOGIT_RATIO, TOP, Entropy
 
 LOG_TOP = sympy.log(TOP)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import torch
 
+from ...theory.conditions import Condition, RankCondition, fold_conditions
 from ...theory.errors import DraftcertError
-from ...theory.rule import Condition, RankCondition, Rule, fold_conditions
+from ...theory.rule import Rule
 from ..rows.certify import certify, row_stats
 from ..rows.records import RowStats
 from .tree import Tree

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftcert.theory import RULES, DraftcertError, RuleFamily
+from draftcert.theory.exact import compare, exact_certificate
 from draftcert.theory.pool import select_pool
-from draftcert.theory.rule import Rule, WorkedPoint, bind, compare, exact_certificate
+from draftcert.theory.rule import WorkedPoint, bind
 from draftcert.theory.statistics import PROBABILITY, RANK, TOP
 
 Row = list[Fraction]
@@ -229,7 +230,7 @@ def test_a_wrong_worked_point_cannot_be_registered(change: dict, message: str):
 )
 def test_what_is_no_level_set_is_refused(accepts, message: str):
     with pytest.raises(DraftcertError, match=message):
-        Rule("test", accepts, "", "")
+        RuleFamily("test", (), accepts, "", "", ())
 
 
 @pytest.mark.parametrize("row", [[], ["x"], ["nan"], [2, -1], [None], ["1/0"], [float("inf")]])
