@@ -5,7 +5,8 @@ Pure functions of rows of logits; `audit.run` feeds them with models.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -38,23 +39,43 @@ KEPT = 16
 
 @dataclass(frozen=True)
 class Grid:
-    """The acceptance rules and tree widths an audit looks at."""
+    """The acceptance rules and tree widths an audit looks at.
 
-    rules: tuple[str, ...] = RULES
+    `rules` are records or texts. `recorded` are the hashes of rules by name that a finished audit was made with: only
+    then may a name be that of a family which is not here.
+
+    Raises:
+        DraftcertError: a text that is no rule, or now another one than recorded; two equal rules; widths that are not
+            different numbers of at least 1.
+    """
+
+    rules: tuple[Rule | str, ...] = RULES
     widths: tuple[int, ...] = WIDTHS
+    recorded: InitVar[Mapping[str, str] | None] = None
+    hashes: Mapping[str, str] = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Refuse a rule that does not parse, a width below 1, and duplicates."""
-        for rule in self.rules:
-            parse_rule(rule)
+    def __post_init__(self, recorded: Mapping[str, str] | None) -> None:
+        """Find every rule, and refuse what cannot be told apart."""
         if not self.rules or not self.widths:
             raise DraftcertError("an audit needs at least one rule and one width")
-        if min(self.widths) < 1 or len(set(self.widths)) < len(self.widths) or len(set(self.rules)) < len(self.rules):
-            raise DraftcertError(f"rules must differ, widths be different numbers >= 1: {self.rules}, {self.widths}")
+        hashes = dict(recorded) if recorded else {str(rule): parse_rule(rule).sha256 for rule in self.rules}
+        for name, sha256 in hashes.items():
+            if recorded and "#" not in name and parse_rule(name).sha256 != sha256:
+                raise DraftcertError(f"the audit's rule '{name}' was another one when the audit was made: run it again")
+        if min(self.widths) < 1 or len(set(self.widths)) < len(self.widths):
+            raise DraftcertError(f"widths must be different numbers >= 1, not {', '.join(map(str, self.widths))}")
+        if len(set(hashes.values())) < len(self.rules):
+            raise DraftcertError(f"rules must differ, but two of {', '.join(map(str, self.rules))} are one")
+        object.__setattr__(self, "hashes", hashes)
 
-    def cells(self) -> list[tuple[str, Rule, int, str]]:
-        """Every (rule text, rule, width, column suffix)."""
-        return [(text, parse_rule(text), width, f"{text}|{width}") for text in self.rules for width in self.widths]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the rules are called in columns and tables: their texts, as they were given."""
+        return tuple(map(str, self.rules))
+
+    def cells(self) -> list[tuple[str, int, str]]:
+        """Every (name of a rule, width, column suffix)."""
+        return [(name, width, f"{name}|{width}") for name in self.names for width in self.widths]
 
 
 def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid: Grid) -> dict[str, np.ndarray]:
@@ -98,10 +119,11 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
         columns["draft_rank"] = ranks(draft_logits, stats.argmax.unsqueeze(-1)).squeeze(-1)
         columns["draft_ids"] = row_stats(draft_logits, k=min(max(grid.widths), vocab)).top_ids
         columns["draft_target_ranks"] = ranks(target_logits, columns["draft_ids"])
-    for text, rule, width, cell in grid.cells():
-        found = certify(target_logits, rule, candidates=width)
+    rules = dict(zip(grid.names, map(parse_rule, grid.rules), strict=True))
+    for name, width, cell in grid.cells():
+        found = certify(target_logits, rules[name], candidates=width)
         columns[f"C|{cell}"] = found.value
-        columns[f"accepted_size|{text}"] = found.accepted
+        columns[f"accepted_size|{name}"] = found.accepted
         if kl is not None:
             columns[f"certified|{cell}"] = kl < found.value
             columns[f"hit|{cell}"] = is_hit(columns["draft_target_ranks"], found.accepted, width)

@@ -40,7 +40,10 @@ class Audit:
             raise DraftcertError(f"the audit in {folder} is not finished: run the same command again, it goes on")
         asked = json.loads((folder / "audit.json").read_text())
         grid = asked["configuration"].pop("grid")
-        configuration = Configuration(**asked["configuration"], grid=Grid(tuple(grid["rules"]), tuple(grid["widths"])))
+        if not isinstance(grid["rules"], dict):
+            raise DraftcertError(f"the audit in {folder} does not say what its rules are: run it again")
+        names, widths = tuple(grid["rules"]), tuple(grid["widths"])
+        configuration = Configuration(**asked["configuration"], grid=Grid(names, widths, grid["rules"]))
         prompts = (
             Prompt(p["id"], p["category"], p["text"], p["messages"] and tuple(p["messages"])) for p in asked["prompts"]
         )

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,6 +45,12 @@ class Configuration:
         """Refuse a run that would measure nothing."""
         if self.max_new_tokens < 1:
             raise DraftcertError(f"max_new_tokens = {self.max_new_tokens}: an audit needs at least 1")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The configuration as plain data, rules with their hashes."""
+        grid = {"rules": dict(self.grid.hashes), "widths": self.grid.widths}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"grid": grid}
 
 
 class Measured(NamedTuple):
@@ -180,7 +186,7 @@ def _shard(index: int) -> str:
 def _claim(folder: Path, configuration: Configuration, prompts: list[Prompt]) -> None:
     """Write what is asked into the folder, or check that it was asked before."""
     # Through JSON, so that what is compared is what is read back.
-    asked = json.loads(json.dumps({"configuration": asdict(configuration), "prompts": [asdict(p) for p in prompts]}))
+    asked = json.loads(json.dumps({"configuration": configuration.values, "prompts": [asdict(p) for p in prompts]}))
     file = folder / "audit.json"
     if not file.is_file():
         partial = file.with_suffix(f".{os.getpid()}")

@@ -164,7 +164,7 @@ def _own(audit: Audit, entry: Published) -> float | None:
 def certificate_percentiles(audit: Audit) -> Table:
     """Percentiles of the certificate for every rule and width."""
     rows = []
-    for rule, _, width, cell in audit.configuration.grid.cells():
+    for rule, width, cell in audit.configuration.grid.cells():
         values = audit.column(f"C|{cell}")
         rows.append(
             [
@@ -190,9 +190,9 @@ def _series(audit: Audit, kind: str) -> list[tuple[str, str, np.ndarray]]:
     """The label, column suffix and certificates of each line of a chart."""
     grid = audit.configuration.grid
     if kind == "rules":
-        cells = [(rule, min(grid.widths)) for rule in grid.rules]
+        cells = [(rule, min(grid.widths)) for rule in grid.names]
     else:
-        cells = [(grid.rules[0], width) for width in grid.widths]
+        cells = [(grid.names[0], width) for width in grid.widths]
     return [(name(rule, width), f"{rule}|{width}", audit.certificates(rule, width)) for rule, width in cells]
 
 
@@ -302,7 +302,7 @@ def guarantee_curve(audit: Audit, kind: str) -> Table:
 def sweep(audit: Audit) -> Table:
     """Every audited rule and width: what it guarantees, reaches and costs."""
     rows = []
-    for rule, _, width, cell in audit.configuration.grid.cells():
+    for rule, width, cell in audit.configuration.grid.cells():
         guarantee = MeanKLGuarantee(audit.column(f"C|{cell}"))
         reached: list[Any] = []
         if audit.has_draft:

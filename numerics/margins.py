@@ -93,7 +93,7 @@ def margin_bounds(
         return bounds.coverage()
     if known != "top2":
         raise DraftcertError(f"known = {known!r}: give 'top2' or 'coverage'")
-    return bounds.of(ast.parse(rule.expression, mode="eval").body)
+    return bounds.of(ast.parse(str(rule), mode="eval").body)
 
 
 class _Bounds:

@@ -126,8 +126,8 @@ class Report:
         """How close the search came to the margin bounds, by rule and side."""
         groups: dict[tuple[str, str, str], list[Reached]] = {}
         for reached in self.reached:
-            of = reached.search
-            groups.setdefault((of.rule, of.known, SIDES[of.supremum]), []).append(reached)
+            of = reached.wanted
+            groups.setdefault((of["rule"], of["known"], SIDES[of["supremum"]]), []).append(reached)
 
         def farthest(group: list[Reached], attained: bool) -> float | None:
             distances = [r.nearest for r in group if r.sharp and r.attained == attained and r.nearest is not None]
@@ -208,7 +208,7 @@ class Report:
         tokens = sorted({V for reached in sharp for V in reached.tokens})
         for axes, supremum, title in zip(figure.subplots(1, 2, sharey=True), (False, True), SIDES, strict=True):
             for reached in sharp:
-                if reached.search.supremum == supremum:
+                if reached.wanted["supremum"] == supremum:
                     points = [
                         (tokens.index(V), max(d, LEAST_SHOWN))
                         for V, d in zip(reached.tokens, reached.distances, strict=True)

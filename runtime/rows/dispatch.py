@@ -13,10 +13,8 @@ import warnings
 
 from torch import Tensor
 
-from ...theory import Rule
 from . import reference
 from .cpu import build
-from .program import largest_rank, program
 from .records import Statistics
 
 
@@ -46,10 +44,6 @@ def cpu_kernels() -> ctypes.CDLL | None:
         return None
 
 
-def teach(rule: str, meaning: Rule) -> None:
-    """Have the compiled kernels know a rule by this text from now on."""
-    kernels = build.library()
-    steps = [build.Instruction(step.op, step.strict, step.low, step.high) for step in program(meaning)]
-    kernels.draftcert_define_rule(
-        rule.encode(), (build.Instruction * len(steps))(*steps), len(steps), largest_rank(meaning)
-    )
+def cpu_kernels_tried() -> bool:
+    """Whether the compiled kernels were asked for before, and serve the operators since if there are any."""
+    return cpu_kernels.cache_info().currsize > 0

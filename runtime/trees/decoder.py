@@ -15,6 +15,7 @@ from typing import Any, Literal
 import torch
 
 from ...theory.errors import DraftcertError
+from ...theory.parse import parse_rule
 from ...theory.rule import Rule
 from ...theory.rules import strict_greedy
 from ..models import LoadedModel
@@ -64,9 +65,9 @@ class GreedyTreeDecoder:
     """Decode a transformers causal language model with draft trees.
 
     `target`: the model, or what `load_model` returns. `drafter`: anything with the `Drafter` protocol; if not given,
-    Token Recycling and prompt lookup together. `rule`: under strict greedy the output is the target's own greedy
-    output, whatever the drafter; a relaxed rule may differ from it. `max_nodes`: nodes of a tree, the root included,
-    at most.
+    Token Recycling and prompt lookup together. `rule`: a rule or its text; under strict greedy the output is the
+    target's own greedy output, whatever the drafter; a relaxed rule may differ from it. `max_nodes`: nodes of a tree,
+    the root included, at most.
     `latency`: cost-aware trees: only as many nodes as pay for themselves by this table of the target's latency, or
     by the one "measured" on this machine (once, then kept). `fast`: use the forward pass of `few_rows` where there is
     one for the model; without, transformers' own. `fixed_shapes`: passes of few fixed shapes, which on a GPU are
@@ -86,7 +87,7 @@ class GreedyTreeDecoder:
         self,
         target: Any,
         drafter: Drafter | None = None,
-        rule: Rule | None = None,
+        rule: Rule | str | None = None,
         max_nodes: int = 16,
         latency: Latency | Literal["measured"] | None = None,
         fast: bool = True,
@@ -94,7 +95,7 @@ class GreedyTreeDecoder:
     ):
         self.target = target.model if isinstance(target, LoadedModel) else target
         self.drafter = Union(TokenRecycling(), PromptLookup()) if drafter is None else drafter
-        self.rule = strict_greedy() if rule is None else rule
+        self.rule = strict_greedy() if rule is None else parse_rule(rule)
         if max_nodes < 1:
             raise DraftcertError(f"max_nodes = {max_nodes}: a tree has at least its root")
         self.max_nodes = max_nodes

@@ -46,7 +46,7 @@ def test_the_mean_kl_is_rounded_up_by_no_more_than_its_arithmetic(audit):
 
 
 def test_what_is_certified_hits_and_what_is_guaranteed_is_reached(audit):
-    for _, _, _, cell in audit.configuration.grid.cells():
+    for _, _, cell in audit.configuration.grid.cells():
         certified, hit = audit.column(f"certified|{cell}"), audit.column(f"hit|{cell}")
         assert not (certified & ~hit).any()
         assert MeanKLGuarantee(audit.column(f"C|{cell}")).acceptance(audit.mean_kl) <= hit.mean()

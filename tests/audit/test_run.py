@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,9 +12,10 @@ import torch
 
 from draftcert.audit.drafts import load_draft, read_layers
 from draftcert.audit.measure import Grid
+from draftcert.audit.records import Audit
 from draftcert.audit.run import Configuration, Worker, actors, place, run_audit
 from draftcert.runtime.models import load_model
-from draftcert.theory import DraftcertError
+from draftcert.theory import DraftcertError, parse_rule
 
 GRID = Grid(("strict_greedy", "top_m(3) & additive(0.2)"), (1, 2))
 
@@ -41,6 +43,29 @@ def test_the_measured_rows_are_the_target_s_greedy_text(expected, tiny_model, pr
     first = expected.filter([prompt == 0 for prompt in expected["prompt"].to_pylist()])
     assert first["target_token"].to_pylist() == generated
     assert first["position"].to_pylist() == list(range(len(generated)))
+
+
+def test_a_rule_of_one_s_own_is_audited(fork, tiny_model, prompts, tmp_path):
+    """Through worker processes and back from disk, where its family is not known."""
+    grid = Grid((fork("0.2"), "multiplicative(0.2)"), (1,))
+    configuration = Configuration(str(tiny_model), None, 4, grid=grid)
+    run_audit(tmp_path, configuration, prompts[:2], processes=2)
+    audit = Audit.open(tmp_path)
+    own, registered = audit.configuration.grid.names
+    assert own != registered
+    assert (audit.certificates(own, 1) <= audit.certificates(registered, 1)).all()
+    assert audit.configuration.grid.hashes[own] == fork("0.2").sha256
+    run_audit(tmp_path, configuration, prompts[:2])
+    with pytest.raises(DraftcertError, match="holds an audit with grid"):
+        run_audit(tmp_path, replace(configuration, grid=Grid((fork("0.3"),), (1,))), prompts[:2])
+
+
+def test_a_rule_that_was_another_one_is_not_read(tiny_model, prompts, tmp_path):
+    run_audit(tmp_path, Configuration(str(tiny_model), None, 2, grid=Grid(("top_m(2)",), (1,))), prompts[:1])
+    file = tmp_path / "audit.json"
+    file.write_text(file.read_text().replace(parse_rule("top_m(2)").sha256, parse_rule("top_m(3)").sha256))
+    with pytest.raises(DraftcertError, match="was another one"):
+        Audit.open(tmp_path)
 
 
 def test_the_drafter_is_judged_on_the_prefix_before_each_position(expected, tiny_model, prompts):
@@ -144,6 +169,7 @@ def test_a_two_node_ray_cluster_gives_the_same_table(configuration, expected, pr
 
 KILLED = """
 import os, pickle, signal, sys
+from draftcert.audit.records import Audit
 from draftcert.audit.run import run_audit
 
 def kill(done, total):
@@ -171,6 +197,7 @@ def test_a_killed_run_goes_on_and_measures_nothing_twice(configuration, expected
 
 ORPHANED = """
 import multiprocessing, os, pickle, signal, sys
+from draftcert.audit.records import Audit
 from draftcert.audit.run import run_audit
 
 def kill(done, total):

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from draftcert.theory import RULES, DraftcertError, parse_rule
 from draftcert.theory.exact import exact_certificate
 from draftcert.theory.order import Target, diagram, implication, order_fact
-from draftcert.theory.rule import OrderFact, Parameter, RuleFamily, primed
+from draftcert.theory.rule import OrderFact, RuleFamily, primed
 from draftcert.theory.rules.typical_floor import concentrated
-from draftcert.theory.statistics import PROBABILITY, TOP
 from draftcert.theory.theorems import THEOREMS
 from draftcert.theory.theorems.order import ARROWS
 
@@ -166,27 +165,22 @@ def test_every_pair_of_examples_is_decided():
     assert all(verdict.holds is not None for verdict in diagram().verdicts.values())
 
 
-def fork(name: str = "multiplicative") -> RuleFamily:
-    """The multiplicative rule with a strict inequality: another rule, whatever it is called."""
-    a = sympy.Symbol("a", nonnegative=True)
-    parameter = Parameter(a, sympy.Interval(0, 1), "fraction")
-    return RuleFamily(name, (parameter,), sympy.Gt(PROBABILITY, a * TOP), "nobody", "this test", ())
-
-
 @pytest.mark.parametrize("name", ["multiplicative", "additive", "fork"])
-def test_what_is_known_of_a_family_is_not_believed_of_another_with_its_name(name: str):
+def test_what_is_known_of_a_family_is_not_believed_of_another_with_its_name(fork: RuleFamily, name: str):
     """At 1 the strict inequality accepts nothing, so strict greedy does not imply it, but it implies everything."""
-    nothing = fork(name)(1)
+    fork = replace(fork, name=name)
+    nothing = fork(1)
     assert implication("strict_greedy", nothing).holds is False
     assert implication(nothing, nothing).holds
     assert implication(nothing, "strict_greedy").holds is None  # true, but nobody has said so
-    assert implication(fork(name)("1/2"), "strict_greedy").holds is False
+    assert implication(fork("1/2"), "strict_greedy").holds is False
 
 
-def test_a_family_brings_what_is_known_of_its_order():
+def test_a_family_brings_what_is_known_of_its_order(fork: RuleFamily):
     a = sympy.Symbol("a", nonnegative=True)
     known = replace(
-        fork("fork"),
+        fork,
+        name="fork",
         implies={"multiplicative": OrderFact(sympy.Ge(a, primed("alpha")), "a strict inequality accepts less")},
         implied_by={"top_m": OrderFact(sympy.false, "of a uniform target it accepts nothing at 1")},
     )

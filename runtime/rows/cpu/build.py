@@ -23,17 +23,6 @@ LINKED = [
 """What operators of torch are compiled and linked with."""
 
 
-class Instruction(ctypes.Structure):
-    """`draftcert_instruction`."""
-
-    _fields_ = [
-        ("op", ctypes.c_int32),
-        ("strict", ctypes.c_int32),
-        ("low", ctypes.c_double),
-        ("high", ctypes.c_double),
-    ]
-
-
 @functools.cache
 def library() -> ctypes.CDLL:
     """The kernels, which from now on serve the operators of `runtime.rows.operators` on CPU tensors.
@@ -43,10 +32,6 @@ def library() -> ctypes.CDLL:
     path = str(compile_library("rows", [HERE / file for file in FILES], LINKED, torch.__version__))
     torch.ops.load_library(path)
     kernels = ctypes.CDLL(path)
-    kernels.draftcert_define_rule.restype = None
-    kernels.draftcert_define_rule.argtypes = [
-        ctypes.c_char_p, ctypes.POINTER(Instruction), ctypes.c_int64, ctypes.c_int64
-    ]  # fmt: skip
     kernels.draftcert_use_instruction_set.restype = ctypes.c_int
     kernels.draftcert_use_instruction_set.argtypes = [ctypes.c_int]
     return kernels

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from draftcert.runtime import Certificate, native
 from draftcert.runtime.rows import operators
 from draftcert.runtime.rows.cpu import build
-from draftcert.runtime.rows.program import Op, largest_rank
+from draftcert.runtime.rows.program import Op, encoded, largest_rank, program
 from draftcert.theory import parse_rule
 
 INF, NAN = math.inf, math.nan
@@ -42,11 +42,22 @@ class Logits(ctypes.Structure):
     ]
 
 
+class Instruction(ctypes.Structure):
+    """`draftcert_instruction`."""
+
+    _fields_ = [
+        ("op", ctypes.c_int32),
+        ("strict", ctypes.c_int32),
+        ("low", ctypes.c_double),
+        ("high", ctypes.c_double),
+    ]
+
+
 class Rule(ctypes.Structure):
     """`draftcert_rule`."""
 
     _fields_ = [
-        ("program", ctypes.POINTER(build.Instruction)),
+        ("program", ctypes.POINTER(Instruction)),
         ("length", ctypes.c_int64),
         ("candidates", ctypes.c_int64),
         ("sound", ctypes.c_int32),
@@ -335,8 +346,8 @@ def test_certificates_of_one_and_two_passes_are_those_of_the_reference(pair, tex
     target, draft = target.double()[None], draft.double()[None]
     assume(target.shape[1] > candidates)
     rule = parse_rule(text)
-    window = min(target.shape[1], max(largest_rank(rule), 1) + candidates)
-    arguments = (target, draft, text, candidates, temperature, sound)
+    window = min(target.shape[1], max(largest_rank(program(rule)), 1) + candidates)
+    arguments = (target, draft, encoded(rule), candidates, temperature, sound)
     expected = Certificate(*operators.certify_by_tensors(*arguments, target.shape[1]))
     found = Certificate(*operators.certify(*arguments, 1))
     assert found.accepted.item() == expected.accepted.item()
@@ -357,7 +368,7 @@ def test_a_long_flat_row_is_settled_by_its_second_pass():
     x = torch.randn(2, 30_000, dtype=torch.float64, generator=torch.Generator().manual_seed(6)) * torch.tensor(
         [[0.3], [1.0]]
     )
-    arguments = (x, None, "multiplicative(0.2)", 5, 1.0, False)
+    arguments = (x, None, encoded(parse_rule("multiplicative(0.2)")), 5, 1.0, False)
     expected = Certificate(*operators.certify_by_tensors(*arguments, 30_000))
     found = Certificate(*operators.certify(*arguments, 16))
     assert found.passes.tolist() == [2, 2]
@@ -385,7 +396,8 @@ def test_a_logarithm_is_as_accurate_as_the_bounds_assume(dtype):
     # Of a point mass H_f = -ln f - ln(1 + 1/f): half-way between both ends it is off by that logarithm alone.
     x = torch.tensor([[0.0, -INF]]).to(dtype)
     for floor in torch.linspace(0.02, 1, 200, dtype=torch.float64).tolist():
-        rule = f"typical_floor(1, {floor!r}, {floor!r})"  # the threshold is then f exp(-H_f) = f (1 + f) < 1
+        # The threshold is f exp(-H_f) = f (1 + f) < 1.
+        rule = encoded(parse_rule(f"typical_floor(1, {floor!r}, {floor!r})"))
         if floor * (1 + floor) >= 0.9:
             break
         ends = [Certificate(*operators.certify(x, None, rule, 1, 1.0, sound, 16)).threshold.item() for sound in (0, 1)]
@@ -403,7 +415,7 @@ def test_floored_entropy_decides_as_the_definition_does(dtype, temperature):
     wide = 1e-12 if dtype == torch.float64 else 1e-5
     for floor in (1e-25, 1e-5, 0.1, 1.0):
         expected = (-p * (p + floor).log()).sum(-1).clamp(min=0)  # of a point mass it is negative, and epsilon the less
-        arguments = (x, None, f"typical_floor(1, 1, {floor})", 1, temperature)
+        arguments = (x, None, encoded(parse_rule(f"typical_floor(1, 1, {floor})")), 1, temperature)
         low, high = (-Certificate(*operators.certify(*arguments, sound, 16)).threshold.log() for sound in (True, False))
         assert bool((low <= expected + 1e-13).all())
         assert bool((high >= expected - 1e-13).all())
@@ -411,7 +423,7 @@ def test_floored_entropy_decides_as_the_definition_does(dtype, temperature):
 
 
 def compiled(steps, candidates=1):
-    array = (build.Instruction * len(steps))(*(build.Instruction(*step) for step in steps))
+    array = (Instruction * len(steps))(*(Instruction(*step) for step in steps))
     return Rule(array, len(steps), candidates, 1)
 
 
