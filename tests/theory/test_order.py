@@ -28,8 +28,8 @@ def instance(data: st.DataObject, name: str):
     return RULES[name](*values)
 
 
-def test_something_is_known_of_every_pair():
-    assert set(FACTS) == set(PAIRS)
+def test_what_is_known():
+    assert len(FACTS) >= 64, "less is known than of every pair of the first eight families"
     assert {a for (a, _), fact in FACTS.items() if not fact.necessary} == {"typical_floor"}
 
 
@@ -57,7 +57,7 @@ def test_exactly_one_of_reason_and_counterexample(narrow: str, data: st.DataObje
     """The conditions are necessary and sufficient: where one fails a counterexample is found, and it is genuine."""
     wide = data.draw(st.sampled_from(NAMES))
     verdict = implication(instance(data, narrow), instance(data, wide))
-    if narrow != "typical_floor":
+    if (fact := FACTS.get((narrow, wide))) and fact.necessary:
         assert verdict.holds is not None, f"{verdict.narrow} => {verdict.wide} is undecided"
     if verdict.holds:
         row = data.draw(weights)
