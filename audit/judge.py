@@ -24,7 +24,7 @@ from .records import Audit
 
 @dataclass(frozen=True)
 class Judged:
-    """A rule and width on every position of an audit."""
+    """A rule and number of candidates on every position of an audit."""
 
     certificates: np.ndarray
     accepted: np.ndarray
@@ -49,14 +49,14 @@ class Judge:
         self._kl = audit.column("kl") if audit.has_draft else None
         self._ranks = torch.tensor(audit.column("draft_target_ranks")) if audit.has_draft else None
 
-    def __call__(self, rule: Rule, width: int) -> Judged:
-        """What a rule with `width` candidates gives at each position, or lower bounds of it."""
+    def __call__(self, rule: Rule, candidates: int) -> Judged:
+        """What a rule with `candidates` candidates gives at each position, or lower bounds of it."""
         kept = self._log.shape[1]
         accepted = accepted_set(program(rule), self._gaps, self._known, kept, sound=True).count
-        # At least `width` of the kept tokens must be left as competitors.
-        seen = accepted.clamp(max=kept - width)
-        value = project(self._log[:, 0].exp(), self._gaps, seen.clamp(min=1), width).value
+        # At least `candidates` of the kept tokens must be left as competitors.
+        seen = accepted.clamp(max=kept - candidates)
+        value = project(self._log[:, 0].exp(), self._gaps, seen.clamp(min=1), candidates).value
         certificates = torch.where(accepted == 0, 0.0, value.clamp(min=0)).numpy()
         certified = None if self._kl is None else self._kl < certificates
-        hits = None if self._ranks is None else is_hit(self._ranks, accepted, width).numpy()
+        hits = None if self._ranks is None else is_hit(self._ranks, accepted, candidates).numpy()
         return Judged(certificates, accepted.numpy(), certified, hits)

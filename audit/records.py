@@ -42,8 +42,8 @@ class Audit:
         grid = asked["configuration"].pop("grid")
         if not isinstance(grid["rules"], dict):
             raise DraftcertError(f"the audit in {folder} does not say what its rules are: run it again")
-        names, widths = tuple(grid["rules"]), tuple(grid["widths"])
-        configuration = Configuration(**asked["configuration"], grid=Grid(names, widths, grid["rules"]))
+        names, candidates = tuple(grid["rules"]), tuple(grid["candidates"])
+        configuration = Configuration(**asked["configuration"], grid=Grid(names, candidates, grid["rules"]))
         prompts = (
             Prompt(p["id"], p["category"], p["text"], p["messages"] and tuple(p["messages"])) for p in asked["prompts"]
         )
@@ -77,9 +77,9 @@ class Audit:
         column = self._file.read(columns=[name])[name].to_numpy()
         return np.stack(list(column)) if len(column) and isinstance(column[0], np.ndarray) else column
 
-    def certificates(self, rule: str, width: int) -> np.ndarray:
+    def certificates(self, rule: str, candidates: int) -> np.ndarray:
         """The certificates of a cell, in nats."""
-        return self.column(f"C|{rule}|{width}")
+        return self.column(f"C|{rule}|{candidates}")
 
     def in_context(self, row: int, before: int = 24, after: int = 6) -> tuple[str, str, str]:
         """The text generated before a position, its token, and the text after it."""

@@ -28,7 +28,7 @@ class Report:
 
     @property
     def overview(self) -> str:
-        """What a terminal shows: the facts, rules and widths, and the recommended settings, as Markdown."""
+        """What a terminal shows: the facts, rules and candidates, and the recommended settings, as Markdown."""
         facts = [f"{name}: {readable(value)}" for name, value in self.summary["facts"].items()]
         shown = [table for part in self.sections for table in part.tables if table.key in ("sweep", "recommendation")]
         return "\n".join([*facts, *(line for table in shown for line in ("", *as_markdown(table)))])

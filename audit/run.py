@@ -23,9 +23,9 @@ import torch
 from transformers import GenerationConfig
 
 from ..runtime.models import LoadedModel, load_model
+from ..runtime.trees.drafters import draft_model
 from ..theory.errors import DraftcertError
 from .decoding import decoding_trace
-from .drafts import load_draft
 from .measure import Grid, measure
 from .prompts import Prompt, load_prompts
 
@@ -49,7 +49,7 @@ class Configuration:
     @property
     def values(self) -> dict[str, Any]:
         """The configuration as plain data, rules with their hashes."""
-        grid = {"rules": dict(self.grid.hashes), "widths": self.grid.widths}
+        grid = {"rules": dict(self.grid.hashes), "candidates": self.grid.candidates}
         return {each.name: getattr(self, each.name) for each in fields(self)} | {"grid": grid}
 
 
@@ -69,7 +69,7 @@ class Worker:
             torch.set_num_threads(threads)
         self.configuration = configuration
         self.target = load_model(configuration.target, configuration.dtype, device or configuration.device)
-        self.draft = None if configuration.draft is None else load_draft(configuration.draft, self.target)
+        self.draft = None if configuration.draft is None else draft_model(configuration.draft, self.target)
 
     @torch.inference_mode()
     def measure(self, index: int, prompt: Prompt) -> Measured:

@@ -35,12 +35,12 @@ from draftcert.runtime.models import LoadedModel, load_model
 from draftcert.runtime.rows.benchmark import processor
 from draftcert.runtime.trees.drafters import (
     Assistant,
+    Combined,
     Drafter,
     PromptLookup,
     TokenRecycling,
-    Union,
     cached_successors,
-    skip_layers,
+    keep_layers,
 )
 from draftcert.runtime.trees.explain import explain
 from draftcert.runtime.trees.forward import TreeForward
@@ -117,7 +117,7 @@ def make_modes(
     """
     # A drafter that costs a tenth of the target and, untrained, is worth next to nothing: the same one for both sides.
     count = target.model.config.num_hidden_layers
-    thin = skip_layers(target, sorted({0, count // 2, count - 1}))
+    thin = keep_layers(target, sorted({0, count // 2, count - 1}))
     vocabulary = target.model.get_output_embeddings().weight.shape[0]
     # Computed once per model, before anything is timed, and kept in the user's cache folder.
     prior = cached_successors(TreeForward(target.model))
@@ -125,25 +125,25 @@ def make_modes(
     def trees(name: str, drafter: Drafter | None = None, **options: Any) -> Mode:
         return by_trees(name, target, drafter, fixed_shapes=fixed_shapes, **options)
 
-    def union(**options: Any) -> Union:
-        return Union(TokenRecycling(prior=prior, **options), PromptLookup())
+    def combined(**options: Any) -> Combined:
+        return Combined(TokenRecycling(prior=prior, **options), PromptLookup())
 
     main: dict[str, Callable[[str], Mode]] = {
         BASELINE: lambda name: by_transformers(name, target),
         "transformers prompt lookup": lambda name: by_transformers(name, target, prompt_lookup_num_tokens=10),
         "transformers assisted": lambda name: by_transformers(name, target, assistant_model=thin),
         "trees": lambda name: trees(name),
-        "trees, prior, 24 nodes": lambda name: trees(name, union(), max_nodes=24),
+        "trees, prior, 24 nodes": lambda name: trees(name, combined(), max_nodes=24),
         "trees, prompt lookup": lambda name: trees(name, PromptLookup()),
         "trees, assistant": lambda name: trees(name, Assistant(thin, vocabulary)),
-        "no trees": lambda name: trees(name, Union()),
+        "no trees": lambda name: trees(name, Combined()),
     }
     more: dict[str, Callable[[str], Mode]] = {
-        "trees, prior": lambda name: trees(name, union()),
-        "trees, prior, transformers' forward pass": lambda name: trees(name, union(), fast=False),
-        "trees, prior, static": lambda name: trees(name, union(shape="static")),
-        "trees, prior, certificate-guided": lambda name: trees(name, union(shape="certificate-guided")),
-        "trees, prior, cost-aware": lambda name: trees(name, union(), max_nodes=32, latency="measured"),
+        "trees, prior": lambda name: trees(name, combined()),
+        "trees, prior, transformers' forward pass": lambda name: trees(name, combined(), fast=False),
+        "trees, prior, static": lambda name: trees(name, combined(shape="static")),
+        "trees, prior, certificate-guided": lambda name: trees(name, combined(shape="certificate-guided")),
+        "trees, prior, cost-aware": lambda name: trees(name, combined(), max_nodes=32, latency="measured"),
     }
 
     def wanted(name: str) -> bool:

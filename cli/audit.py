@@ -26,8 +26,8 @@ def audit(
     target: Annotated[
         str, typer.Option(help="Target: Hugging Face id, local folder, GGUF file or smollm2.")
     ] = "smollm2",
-    draft: Annotated[
-        str | None, typer.Option(help="Drafter: the same, or self:skip=10-19 (the target without these layers).")
+    drafter: Annotated[
+        str | None, typer.Option(help="Drafter: the same, or layers:0-9,20-29 (only these of the target's own).")
     ] = None,
     prompts: Annotated[
         Path | None, typer.Option(help="JSONL (prompt, messages, turns or text) or one prompt a line; else 40 of ours.")
@@ -36,7 +36,7 @@ def audit(
         "audit-out"
     ),
     rules: Annotated[list[str] | None, typer.Option("--rule", help="Acceptance rule (repeat for more).")] = None,
-    widths: Annotated[list[int] | None, typer.Option("--width", help="Candidates per node (repeat for more).")] = None,
+    candidates: Annotated[list[int] | None, typer.Option(help="Candidates per node (repeat for more).")] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Greedy tokens per prompt.")] = 64,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts.")] = None,
     acceptance: Annotated[float, typer.Option(help="Acceptance the recommendation aims at.")] = 0.8,
@@ -48,18 +48,18 @@ def audit(
 ) -> None:
     """Audit a target, or a target and drafter, on real prompts.
 
-    Example: draftcert audit --target smollm2 --draft self:skip=12-13 --out audit-out
+    Example: draftcert audit --target smollm2 --drafter layers:0-11,14-29 --out audit-out
     """
     if context.invoked_subcommand is not None:
         return
     from ..audit import read_prompts
-    from ..audit.measure import RULES, WIDTHS, Grid
+    from ..audit.measure import CANDIDATES, RULES, Grid
     from ..audit.recommend import Wanted
     from ..audit.run import Configuration
 
     wanted = Wanted(acceptance)
-    grid = Grid(tuple(rules or RULES), tuple(widths or WIDTHS))
-    configuration = Configuration(target, draft, max_new_tokens, dtype, device, grid)
+    grid = Grid(tuple(rules or RULES), tuple(candidates or CANDIDATES))
+    configuration = Configuration(target, drafter, max_new_tokens, dtype, device, grid)
     run_and_report(folder, configuration, list(islice(read_prompts(prompts), limit)), wanted, processes, ray, as_json)
 
 

@@ -19,7 +19,6 @@ from .generate import (
     comparison_table,
     describe,
     input_ids,
-    make_drafter,
 )
 from .validate import families_table
 
@@ -97,13 +96,14 @@ def _decode(model: str, max_new_tokens: int) -> bool:
     from ..audit.prompts import load_prompts
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
+    from ..runtime.trees.drafters import drafter_by_name
 
     try:
         with err.status("loading the model (the first time its weights are unpacked and kept)"):
             target = load_model(model)
     except DraftcertError as error:
         raise DraftcertError(f"the demo cannot decode: {error}") from error
-    drafter = make_drafter("recycling+lookup", target)
+    drafter = drafter_by_name("recycling+lookup", target)
     records: list[dict[str, Any]] = []
     met: list[float] = []
     for prompt in (each for each in load_prompts() if each.id in PROMPTS):

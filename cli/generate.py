@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from ..audit.prompts import Prompt
     from ..runtime.models import LoadedModel
     from ..runtime.trees.decoder import Generation
-    from ..runtime.trees.drafters import Drafter
     from ..runtime.trees.trace import Step
 
 
-_RECYCLING = {"prior", "static", "certificate-guided"}
 """What `recycling:` may be followed by: the prior, and one shape of trees other than best-first."""
 
 
@@ -64,7 +62,7 @@ def generate(
         typer.Option(
             help="recycling, recycling:prior (knows what follows each token from the start; a minute once per model), "
             "recycling:static, recycling:certificate-guided (shapes of the tree; with prior: recycling:prior,static), "
-            "lookup, assistant:ID, layers:0-9,20-29 (the target's own), joined by +; or none."
+            "lookup, a model, layers:0-9,20-29 (the target's own), joined by +; or none."
         ),
     ] = "recycling+lookup",
     rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
@@ -86,6 +84,7 @@ def generate(
     from ..audit.prompts import Prompt, load_prompts
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
+    from ..runtime.trees.drafters import drafter_by_name
     from ..runtime.trees.trace import TraceWriter, draw_tree
     from ..theory import parse_rule
 
@@ -97,7 +96,9 @@ def generate(
     with err.status("loading the model"):
         target = load_model(model, dtype, device)
     latency = "measured" if cost_aware else None
-    decoder = GreedyTreeDecoder(target, make_drafter(drafter, target), acceptance, max_nodes, latency)
+    with err.status("loading the drafter; a prior is asked of the target once per model"):
+        drafted_by = drafter_by_name(drafter, target)
+    decoder = GreedyTreeDecoder(target, drafted_by, acceptance, max_nodes, latency)
     records: list[dict[str, Any]] = []
     with ExitStack() as stack:
         write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
@@ -136,66 +137,6 @@ def input_ids(prompt: Prompt, target: LoadedModel) -> torch.Tensor:
     import torch
 
     return torch.tensor([prompt.token_ids(target.tokenizer)], device=target.model.device)
-
-
-def make_drafter(text: str, target: LoadedModel) -> Drafter:
-    """The drafter a text names: parts joined by `+`, or `none`.
-
-    The parts: `recycling`, `recycling:prior`, `recycling:SHAPE`, `lookup`, `assistant:ID`, `layers:RANGES`.
-
-    Raises:
-        DraftcertError: no drafter of that name, or a model or layers that do not exist.
-    """
-    from ..runtime.models import load_model
-    from ..runtime.trees.drafters import (
-        Assistant,
-        PromptLookup,
-        SuccessorDrafter,
-        TokenRecycling,
-        Union,
-        cached_successors,
-        skip_layers,
-    )
-    from ..runtime.trees.forward import TreeForward
-
-    def member(name: str) -> SuccessorDrafter:
-        kind, _, argument = name.strip().partition(":")
-        options = set(filter(None, argument.split(",")))
-        vocabulary = target.model.get_output_embeddings().weight.shape[0]
-        match kind:
-            case "recycling" if options <= {"prior"} or (len(options - {"prior"}) == 1 and options <= _RECYCLING):
-                prior = None
-                if "prior" in options:
-                    with err.status("asking the target what follows each of its tokens (once per model)"):
-                        prior = cached_successors(TreeForward(target.model))
-                shape: Any = next(iter(options - {"prior"}), "best-first")
-                return TokenRecycling(shape=shape, prior=prior)
-            case "lookup" if not argument:
-                return PromptLookup()
-            case "assistant" if argument:
-                return Assistant(load_model(argument, target.model.dtype, target.model.device), vocabulary)
-            case "layers" if argument:
-                return Assistant(skip_layers(target, _ranges(argument)), vocabulary)
-        raise DraftcertError(
-            f"no drafter is called '{name}': recycling (recycling:prior, recycling:static, "
-            "recycling:certificate-guided), lookup, assistant:ID, layers:0-9,20-29 or none"
-        )
-
-    if text == "none":
-        return Union()
-    members = [member(name) for name in text.split("+")]
-    return members[0] if len(members) == 1 else Union(*members)
-
-
-def _ranges(text: str) -> list[int]:
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        try:
-            numbers += range(int(first), int(last or first) + 1)
-        except ValueError as error:
-            raise DraftcertError(f"'{part}' is no range of layers: write 0-9,20-29") from error
-    return numbers
 
 
 def describe(target: LoadedModel, result: Generation) -> dict[str, Any]:

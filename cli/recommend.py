@@ -15,7 +15,7 @@ def recommend(
     mean_kl: Annotated[float | None, typer.Option(help="Mean KL of a drafter, in place of the audited one's.")] = None,
     as_json: Json = False,
 ) -> None:
-    """For each system the rule, parameters and tree width that reach an acceptance at least risk.
+    """For each system the rule, parameters and number of candidates that reach an acceptance at least risk.
 
     Exit status 1 when no system can reach it. Example: draftcert recommend audit-out --acceptance 0.9 --by measured
     """
@@ -43,7 +43,9 @@ def recommend(
         for each in found:
             setting = each.setting
             verdict = "reaches it" if each.reached else "does not reach it; its best"
-            out.print(f"{each.system} {verdict}: {setting.rule}, width {setting.width}", markup=False, style="bold")
+            out.print(
+                f"{each.system} {verdict}: {setting.rule}, candidates: {setting.candidates}", markup=False, style="bold"
+            )
             out.print(f"  {each.settings}", markup=False)
             numbers = {
                 name: getattr(setting, name) for name in ("guaranteed", "certified", "measured", "risk", "nodes")

@@ -26,7 +26,7 @@ def reproduce(
     ray: Ray = None,
     as_json: Json = False,
 ) -> None:
-    """Repeat the published experiment: 500 prompts of at least 64 tokens, 128 greedy steps each, every rule and width.
+    """Repeat the published experiment: 500 prompts of at least 64 tokens, 128 greedy steps each, all rules.
 
     Example: draftcert reproduce --model Qwen/Qwen3-1.7B --prompts ultrachat.jsonl --device cuda --dtype bfloat16
     """

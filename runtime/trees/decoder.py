@@ -21,7 +21,7 @@ from ...theory.rules import strict_greedy
 from ..models import LoadedModel
 from ..rows.certify import row_stats
 from ..rows.records import RowStats
-from .drafters import Drafter, Observation, PromptLookup, TokenRecycling, Union
+from .drafters import Combined, Drafter, Observation, PromptLookup, TokenRecycling
 from .forward import TreeForward, padded
 from .latency import Latency, cached_latency
 from .trace import DecodeStats, Seconds, Step, strict_certificates
@@ -94,7 +94,7 @@ class GreedyTreeDecoder:
         fixed_shapes: bool = False,
     ):
         self.target = target.model if isinstance(target, LoadedModel) else target
-        self.drafter = Union(TokenRecycling(), PromptLookup()) if drafter is None else drafter
+        self.drafter = Combined(TokenRecycling(), PromptLookup()) if drafter is None else drafter
         self.rule = strict_greedy() if rule is None else parse_rule(rule)
         if max_nodes < 1:
             raise DraftcertError(f"max_nodes = {max_nodes}: a tree has at least its root")

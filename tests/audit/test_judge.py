@@ -29,13 +29,13 @@ def audit(audited):
 def test_rules_judged_from_kept_tokens_are_exact_or_below(audit):
     judge = Judge(audit)
     for text in RULES:
-        for width in (1, 2, 4):
-            judged = judge(parse_rule(text), width)
-            exact = audit.certificates(text, width)
+        for candidates in (1, 2, 4):
+            judged = judge(parse_rule(text), candidates)
+            exact = audit.certificates(text, candidates)
             assert (judged.certificates <= exact * (1 + ROUNDED)).all()
-            seen = audit.column(f"accepted_size|{text}") + width <= 16
+            seen = audit.column(f"accepted_size|{text}") + candidates <= 16
             assert judged.certificates[seen] == pytest.approx(exact[seen], rel=ROUNDED, abs=1e-15)
-            hits = audit.column(f"hit|{text}|{width}")
+            hits = audit.column(f"hit|{text}|{candidates}")
             assert not (judged.hits & ~hits).any()
             assert (judged.hits == hits)[seen].all()
 

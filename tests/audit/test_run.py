@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from draftcert.audit.drafts import load_draft, read_layers
 from draftcert.audit.measure import Grid
 from draftcert.audit.records import Audit
 from draftcert.audit.run import Configuration, Worker, actors, place, run_audit
 from draftcert.runtime.models import load_model
+from draftcert.runtime.trees.drafters.by_name import draft_model
 from draftcert.theory import DraftcertError, parse_rule
 
 GRID = Grid(("strict_greedy", "top_m(3) & additive(0.2)"), (1, 2))
@@ -22,7 +22,7 @@ GRID = Grid(("strict_greedy", "top_m(3) & additive(0.2)"), (1, 2))
 
 @pytest.fixture
 def configuration(tiny_model):
-    return Configuration(str(tiny_model), "self:skip=2", 12, grid=GRID)
+    return Configuration(str(tiny_model), "layers:0-1,3", 12, grid=GRID)
 
 
 def table(folder):
@@ -32,7 +32,7 @@ def table(folder):
 @pytest.fixture(scope="module")
 def expected(tiny_model, prompts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sequential")
-    run_audit(folder, Configuration(str(tiny_model), "self:skip=2", 12, grid=GRID), prompts)
+    run_audit(folder, Configuration(str(tiny_model), "layers:0-1,3", 12, grid=GRID), prompts)
     return table(folder)
 
 
@@ -72,7 +72,7 @@ def test_the_drafter_is_judged_on_the_prefix_before_each_position(expected, tiny
     target = load_model(tiny_model)
     ids = target.encode(prompts[0].text)
     tokens = target.model.generate(ids, do_sample=False, max_new_tokens=12)
-    draft = load_draft("self:skip=2", target)
+    draft = draft_model("layers:0-1,3", target)
     ranks = expected["draft_rank"].to_pylist()
     with torch.inference_mode():
         for step in range(tokens.shape[1] - ids.shape[1]):
@@ -85,7 +85,7 @@ def test_skipping_layers_leaves_the_target_as_it_was_and_equals_a_model_without_
     target = load_model(tiny_model)
     ids = target.encode("a tale")
     before = target.model(ids).logits
-    drafted = load_draft("self:skip=1,3", target)(ids, use_cache=False).logits
+    drafted = draft_model("layers:0,2", target)(ids, use_cache=False).logits
     assert torch.equal(target.model(ids).logits, before)
     smaller = load_model(tiny_model).model
     smaller.model.layers = torch.nn.ModuleList(smaller.model.layers[number] for number in (0, 2))
@@ -93,10 +93,10 @@ def test_skipping_layers_leaves_the_target_as_it_was_and_equals_a_model_without_
     assert torch.equal(smaller(ids, use_cache=False).logits, drafted)
 
 
-@pytest.mark.parametrize("text", ["", "x", "4", "0-3", "1-", "2--3", "-1"])
-def test_layers_that_cannot_be_skipped_are_refused(text):
+@pytest.mark.parametrize("text", ["", "x", "4", "1-", "2--3", "-1", "3-1", "0-999999999"])
+def test_layers_that_there_are_not_are_refused(text, tiny_model):
     with pytest.raises(DraftcertError, match="layers"):
-        read_layers(text, 4)
+        draft_model(f"layers:{text}", load_model(tiny_model))
 
 
 def test_another_vocabulary_is_refused(tiny_model, tmp_path):
@@ -107,7 +107,7 @@ def test_another_vocabulary_is_refused(tiny_model, tmp_path):
     file = other / "tokenizer.json"
     file.write_text(file.read_text().replace('"a": 1,', '"b": 1,').replace('"b": 2,', '"a": 2,'))
     with pytest.raises(DraftcertError, match="different vocabularies: token 'a' is 1 in the target and 2"):
-        load_draft(str(other), load_model(tiny_model))
+        draft_model(str(other), load_model(tiny_model))
 
 
 def test_processes_give_the_same_table(configuration, expected, prompts, tmp_path):
@@ -146,7 +146,7 @@ def test_a_target_placed_by_accelerate_gives_the_same_table(tiny_model, expected
         return loaded
 
     monkeypatch.setattr("draftcert.audit.run.load_model", spread)
-    run_audit(tmp_path, Configuration(str(tiny_model), "self:skip=2", 12, device="auto", grid=GRID), prompts)
+    run_audit(tmp_path, Configuration(str(tiny_model), "layers:0-1,3", 12, device="auto", grid=GRID), prompts)
     assert table(tmp_path).equals(expected)
 
 
@@ -236,7 +236,7 @@ def test_the_processes_of_a_killed_run_end_with_it(configuration, prompts, tmp_p
 def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, tiny_model):
     run_audit(tmp_path, configuration, prompts[:1])
     with pytest.raises(DraftcertError, match="max_new_tokens = 12, not 3"):
-        run_audit(tmp_path, Configuration(str(tiny_model), "self:skip=2", 3, grid=GRID), prompts[:1])
+        run_audit(tmp_path, Configuration(str(tiny_model), "layers:0-1,3", 3, grid=GRID), prompts[:1])
     with pytest.raises(DraftcertError, match="other prompts"):
         run_audit(tmp_path, configuration, prompts[:2])
 

@@ -43,7 +43,7 @@ def generate(draftcert, folder: Path, drafter: str, *options: str):
 
 
 def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
-    run = generate(draftcert, folder, f"recycling:prior,static+lookup+layers:0+assistant:{folder}", "--cost-aware")
+    run = generate(draftcert, folder, f"recycling:prior,static+lookup+layers:0+{folder}", "--cost-aware")
     assert run.returncode == 0, run.stdout + run.stderr
     (record,) = json.loads(run.stdout)["prompts"]
     assert record["identical"] is True
@@ -57,7 +57,7 @@ def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
 
 @pytest.mark.parametrize(
     ("drafter", "message"),
-    [("recycling:prior,later", "no drafter is called 'recycling:prior,later'"), ("layers:0-7", "0 to 1")],
+    [("recycling:prior,later", "recycling takes 'prior'"), ("layers:0-7", "0 to 1")],
 )
 def test_drafters_that_do_not_exist(draftcert, folder, drafter, message):
     run = generate(draftcert, folder, drafter)
