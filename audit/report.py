@@ -11,7 +11,7 @@ from typing import Any
 
 from ..theory.errors import DraftcertError
 from .figures import draw
-from .recommend import Wanted
+from .recommendation import Wanted
 from .records import Audit
 from .tables import Section, Table, sections
 
