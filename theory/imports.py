@@ -59,4 +59,5 @@ def optional(extra: str) -> Iterator[None]:
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "draftcert":
             raise
-        raise DraftcertError(f"{error}: pip install 'draftcert[{extra}]'") from error
+        # Some libraries say at length, over several lines, what they cannot import.
+        raise DraftcertError(f"{' '.join(str(error).split())}: pip install 'draftcert[{extra}]'") from error

@@ -14,6 +14,7 @@ import warnings
 from torch import Tensor
 
 from ...theory import Rule
+from ...theory.imports import optional
 from . import reference
 from .cpu import build
 from .program import largest_rank, program
@@ -27,7 +28,8 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
     the logits as they are stored.
     """
     if rows.device.type == "cuda":
-        from .cuda.row_stats import statistics as on_cuda
+        with optional("cuda"):
+            from .cuda.row_stats import statistics as on_cuda
 
         return on_cuda(rows, k, temperature, draft)
     stats = reference.statistics(rows, k, temperature)
