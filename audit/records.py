@@ -7,15 +7,18 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from ..theory.errors import DraftcertError
+from ..theory.imports import optional
 from .measure import Grid
 from .prompts import Prompt
 from .run import Configuration
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Audit:
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
+        with optional("report"):
+            import pyarrow.parquet as pq
+
         return pq.ParquetFile(self.folder / "positions.parquet")
 
     def __len__(self) -> int:

@@ -9,9 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..theory.errors import DraftcertError
+from ..theory.imports import optional
 from .figures import draw
-from .recommend import Wanted
+from .recommendation import Wanted
 from .records import Audit
 from .tables import Section, Table, sections
 
@@ -42,11 +42,10 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
     Raises:
         DraftcertError: no finished audit in the folder, or matplotlib or jinja2 are missing.
     """
-    try:
+    with optional("report"):
         import jinja2
         from markupsafe import Markup
-    except ImportError as error:
-        raise DraftcertError("reports need jinja2: pip install 'draftcert[report]'") from error
+
     audit = Audit.open(folder)
     parts = sections(audit, wanted or Wanted())
     facts = _facts(audit)

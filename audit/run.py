@@ -15,19 +15,20 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
-from transformers import GenerationConfig
 
 from ..runtime.models import LoadedModel, load_model
 from ..runtime.trees.drafters import draft_model
 from ..theory.errors import DraftcertError
+from ..theory.imports import optional
 from .decoding import decoding_trace
 from .measure import Grid, measure
 from .prompts import Prompt, load_prompts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ class Worker:
     @torch.inference_mode()
     def measure(self, index: int, prompt: Prompt) -> Measured:
         """Decode one prompt and measure its positions."""
+        with optional("report"):
+            import pyarrow as pa
+
         ids = torch.tensor([prompt.token_ids(self.target.tokenizer)], device=self.target.model.device)
         tokens, target_logits = greedy(self.target, ids, self.configuration.max_new_tokens)
         draft_logits = None
@@ -126,6 +130,9 @@ def greedy(target: LoadedModel, prompt: torch.Tensor, max_new_tokens: int) -> tu
     Stops after the end-of-sequence token. Of the model's own generation settings only that token is used: a repetition
     penalty or a temperature would make the tokens differ from the argmax of the logits.
     """
+    with optional("hf"):
+        from transformers import GenerationConfig
+
     settings = GenerationConfig(
         do_sample=False,
         max_new_tokens=max_new_tokens,
@@ -157,6 +164,9 @@ def run_audit(
     Raises:
         DraftcertError: bad prompts, models or configuration, or a folder that holds another audit.
     """
+    with optional("report"):
+        import pyarrow.parquet as pq
+
     configuration = configuration or Configuration()
     chosen = list(load_prompts() if prompts is None else prompts)
     folder = Path(folder)
@@ -259,11 +269,10 @@ def place(device: str, number: int, gpus: int) -> str:
 
 
 def _ray_measured(configuration: Configuration, prompts: dict[int, Prompt], address: str) -> Iterator[Measured]:
-    try:
+    with optional("ray"):
         import ray
         from ray.util import ActorPool
-    except ImportError as error:
-        raise DraftcertError("--ray needs Ray: pip install 'draftcert[ray]'") from error
+
     ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     size, gpus = actors(configuration.device, nodes)
@@ -298,6 +307,9 @@ def actors(device: str, nodes: Sequence[Mapping[str, float]]) -> tuple[int, int]
 
 def _join(folder: Path, count: int) -> Path:
     """All shards in order as one file, a row group each."""
+    with optional("report"):
+        import pyarrow.parquet as pq
+
     whole = folder / "positions.parquet"
     partial = folder / f".positions.{os.getpid()}"
     with pq.ParquetWriter(partial, pq.read_schema(folder / "shards" / _shard(0))) as writer:

@@ -17,7 +17,7 @@ from ..theory import parse_rule
 from .judge import Judge
 from .measure import RULES
 from .published import MODELS, PUBLISHED, Published
-from .recommend import Wanted, nodes_per_accepted, promise, recommend
+from .recommendation import Wanted, nodes_per_accepted, promise, recommend
 from .records import Audit
 
 STRICT = RULES[0]

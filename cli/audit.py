@@ -54,7 +54,7 @@ def audit(
         return
     from ..audit import read_prompts
     from ..audit.measure import CANDIDATES, RULES, Grid
-    from ..audit.recommend import Wanted
+    from ..audit.recommendation import Wanted
     from ..audit.run import Configuration
 
     wanted = Wanted(acceptance)

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from ..theory.errors import DraftcertError
+from . import main
 from .console import err, finish, out, progress
 from .generate import (
     TextStream,
@@ -143,4 +144,4 @@ def _distribution(certificates: list[float]) -> Table:
 
 
 if __name__ == "__main__":
-    typer.run(demo)
+    main(lambda: typer.run(demo))

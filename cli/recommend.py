@@ -19,8 +19,8 @@ def recommend(
 
     Exit status 1 when no system can reach it. Example: draftcert recommend audit-out --acceptance 0.9 --by measured
     """
-    from ..audit.recommend import Wanted, promise
-    from ..audit.recommend import recommend as recommended
+    from ..audit.recommendation import Wanted, promise
+    from ..audit.recommendation import recommend as recommended
     from ..audit.records import Audit
     from ..audit.report import readable
 

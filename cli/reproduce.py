@@ -32,7 +32,7 @@ def reproduce(
     """
     from ..audit import read_prompts
     from ..audit.measure import Grid
-    from ..audit.recommend import Wanted
+    from ..audit.recommendation import Wanted
     from ..audit.run import Configuration
     from ..runtime.models import load_tokenizer
 

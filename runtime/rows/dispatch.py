@@ -13,6 +13,7 @@ import warnings
 
 from torch import Tensor
 
+from ...theory.imports import optional
 from . import reference
 from .cpu import build
 from .records import Statistics
@@ -25,7 +26,8 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
     the logits as they are stored.
     """
     if rows.device.type == "cuda":
-        from .cuda.row_stats import statistics as on_cuda
+        with optional("cuda"):
+            from .cuda.row_stats import statistics as on_cuda
 
         return on_cuda(rows, k, temperature, draft)
     stats = reference.statistics(rows, k, temperature)

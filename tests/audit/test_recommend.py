@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from draftcert.audit.judge import Judge
-from draftcert.audit.recommend import MOST_NODES, SYSTEMS, Wanted, recommend
+from draftcert.audit.recommendation import MOST_NODES, SYSTEMS, Wanted, recommend
 from draftcert.audit.records import Audit
 from draftcert.numerics import MeanKLGuarantee
 from draftcert.runtime.models import load_model

@@ -91,8 +91,8 @@ def test_an_interrupted_run_leaves_no_broken_cache(
 
     auto = SimpleNamespace(from_pretrained=lambda *_, **__: Model(), from_config=lambda *_, **__: Model())
     words = SimpleNamespace(from_pretrained=lambda *_, **__: SimpleNamespace(save_pretrained=lambda where: None))
-    fake = SimpleNamespace(AutoTokenizer=words, AutoModelForCausalLM=auto)
-    monkeypatch.setattr(loading, "_transformers", lambda: fake)
+    monkeypatch.setattr("transformers.AutoTokenizer", words)
+    monkeypatch.setattr("transformers.AutoModelForCausalLM", auto)
     with pytest.raises(KeyboardInterrupt):
         loading._dequantised(gguf)
     assert not [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
