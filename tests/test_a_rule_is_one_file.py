@@ -88,7 +88,7 @@ def tree(tmp_path_factory) -> Path:
     for name in (*LAYERS, "support", "tests", "docs", "benchmarks"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "draftcert").mkdir()
+    shutil.copytree(ROOT / "front_door", root / "draftcert")
     for path in root.iterdir():
         if path.name not in ("tests", "docs", "benchmarks", "draftcert"):
             (root / "draftcert" / path.name).symlink_to(path)
