@@ -9,10 +9,7 @@ from rich.table import Table
 
 from .console import Json, out, print_json, progress
 
-app = typer.Typer(
-    invoke_without_command=True,
-    help="Measure acceptance, certificates and divergences of a model pair on real prompts, and write a report.",
-)
+app = typer.Typer(invoke_without_command=True)
 
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, or auto (spread over all GPUs).")]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
@@ -46,9 +43,9 @@ def audit(
     ray: Ray = None,
     as_json: Json = False,
 ) -> None:
-    """Audit a target, or a target and drafter, on real prompts.
+    """Measure acceptance, certificates and divergences of a target, or of a model pair, and write a report.
 
-    Example: draftcert audit --target smollm2 --drafter layers:0-11,14-29 --out audit-out
+    Example: draftcert audit --drafter layers:0-11,14-29 --limit 2 --max-new-tokens 16 --out audit-out
     """
     if context.invoked_subcommand is not None:
         return
@@ -101,7 +98,7 @@ def logprobs(
 ) -> None:
     """Certificates from a server's top-k log-probabilities: exact where the list determines them, else intervals.
 
-    Example: draftcert audit logprobs response.json --rule "top_m(2)"
+    Example: draftcert audit logprobs response.json --rule "top_m(2)" --candidates 2 --vocabulary 49152
     """
     from ..audit.logprobs import audit_logprobs
     from ..audit.report import readable

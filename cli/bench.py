@@ -32,7 +32,7 @@ def kernels(
 ) -> None:
     """Time `row_stats` and `certify` against reading the logits once, eager torch and torch.compile.
 
-    Example: draftcert bench kernels --out benchmarks/results
+    Example: draftcert bench kernels --shape 4x32000 --rounds 3 --no-compile --out kernels
     """
     from ..runtime.rows import benchmark
 

@@ -30,7 +30,10 @@ def check(
     update_ledger: Annotated[bool, typer.Option(help="Write the ledger this run reproduces, if all holds.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check every derivation step, every formula and the formal proofs, and reproduce the ledger."""
+    """Check every derivation step, every formula and the formal proofs, and reproduce the ledger.
+
+    Example: draftcert check --only T5 --no-coq
+    """
     from ..numerics import certificate
     from ..proofs_check import check as run
     from ..proofs_check import ledger

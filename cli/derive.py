@@ -23,6 +23,8 @@ def derive(
     """Derive the certificates: statements, numbered derivations and formulas, as text or as a document.
 
     `draftcert check` decides every step; this command prints or writes what is decided.
+
+    Example: draftcert derive --only tree
     """
     from ..document import select, write_document
 

@@ -42,6 +42,8 @@ def explain(
     """Find the first divergence of two outputs and say what it is: tie, noise, rule, prompt, budget or a true error.
 
     Exit status 1 if any pair differs by more than a tie, numerical noise or a budget.
+
+    Example: draftcert explain first.txt second.txt --prompt "Name three moons." --model smollm2
     """
     from ..runtime.models import load_model
     from ..runtime.trees.explain import explain as run

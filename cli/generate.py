@@ -80,7 +80,10 @@ def generate(
     trace: Annotated[Path | None, typer.Option(help="Write every step as a line of JSON.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Decode prompts with draft trees; strict greedy output is the target's own greedy output."""
+    """Decode prompts with draft trees; strict greedy output is the target's own greedy output.
+
+    Example: draftcert generate --prompt "Write a haiku about tides." --max-new-tokens 32 --show
+    """
     from ..audit.prompts import Prompt, load_prompts
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model

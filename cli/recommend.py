@@ -17,7 +17,9 @@ def recommend(
 ) -> None:
     """For each system the rule, parameters and number of candidates that reach an acceptance at least risk.
 
-    Exit status 1 when no system can reach it. Example: draftcert recommend audit-out --acceptance 0.9 --by measured
+    Exit status 1 when no system can reach it.
+
+    Example: draftcert recommend audit-out --acceptance 0.9 --by measured
     """
     from ..audit.recommendation import Wanted, promise
     from ..audit.recommendation import recommend as recommended

@@ -26,7 +26,10 @@ def validate(
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to spread the cases over.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Validate certificates against exact convex programs, to 50 digits; attack them and the margin bounds."""
+    """Validate certificates against exact convex programs, to 50 digits; attack them and the margin bounds.
+
+    Example: draftcert validate --rule "additive(0.3)"
+    """
     from ..numerics import validate as run
 
     if folder:

@@ -66,8 +66,8 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     Raises:
         DraftcertError: nothing is named so, or matplotlib or jinja2 is missing.
 
-    >>> write_document("theory", only="tree")  # doctest: +SKIP
-    [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), ...]
+    >>> write_document("theory", only="M1")
+    [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), PosixPath('theory/figure-M1.pdf')]
     """
     with optional("report"):
         import jinja2

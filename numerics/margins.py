@@ -74,7 +74,7 @@ def margin_bounds(
     ('0.130812', '0.346574', False)
 
     >>> str(margin_bounds("strict_greedy", gap="0.5", vocabulary=3, digits=6)[1])
-    '0.160560'
+    '0.160621'
 
     Source: Sharma 2026, arXiv 2606.30265 (M1, M6); the others `draftcert.theory`.
     """

@@ -60,7 +60,9 @@ def load_model(
     Raises:
         DraftcertError: no such model, package, dtype or device; the message says what to install or give.
 
-    Example: `target = load_model()`, then `target.encode("What is a magpie?")`.
+    >>> target = load_model()
+    >>> target.decode(target.encode("What is a magpie?")[0]).splitlines()[-2:]
+    ['What is a magpie?', 'assistant']
     """
     dtype, spread = _dtype(dtype), device == "auto"
     place = None if spread else _device(device)

@@ -165,7 +165,7 @@ def program(rule: Rule) -> Program:
 
     >>> from draftcert.theory import parse_rule
     >>> [step.op.name for step in program(parse_rule("top_m(2) & strict_greedy"))]
-    ['RANK', 'RANK', 'CONSTANT', 'THRESHOLD', 'AND', 'AND']
+    ['RANK', 'RANK', 'AND']
     """
     return fold_conditions(
         rule.accepts,

@@ -76,11 +76,13 @@ class GreedyTreeDecoder:
     Raises:
         DraftcertError: a target whose cache cannot take drafts back, or that takes no positions.
 
-    Example::
-
-        target = load_model()
-        result = GreedyTreeDecoder(target).generate(target.encode("What is a magpie?"), max_new_tokens=64)
-        print(target.decode(result.tokens[0]), result.stats.tokens_per_pass)
+    >>> from draftcert.runtime.models import load_model
+    >>> target = load_model()
+    >>> result = GreedyTreeDecoder(target).generate(target.encode("What is a magpie?"), max_new_tokens=12)
+    >>> target.decode(result.tokens[0])
+    'A magpie is a mythical creature in folklore and mythology.'
+    >>> result.stats.tokens_per_pass > 1
+    True
     """
 
     def __init__(

@@ -3,6 +3,8 @@
 >>> from draftcert.runtime.rows.cpu import build
 >>> build.library().draftcert_use_instruction_set(0)  # the portable loops
 0
+>>> build.library().draftcert_use_instruction_set(-1) >= 0  # again the widest that this machine runs
+True
 """
 
 import ctypes
