@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from ..generated import torch_budgets as budgets
 from .dispatch import statistics
 from .inputs import refuse_rows
 from .program import Program, floors, uses_logit_ratio
@@ -57,15 +58,15 @@ def certificates(
 def _known(steps: Program, rows: Tensor, stats: RowStats, raw: Tensor, temperature: float) -> Known:
     """Enclosures of the statistics of the rows that the rule's thresholds use."""
     log_top = stats.max - stats.logsumexp
-    error = stats.logsumexp_error + 2 * UNIT * stats.max.abs()
+    error = budgets.top_log_probability(UNIT, stats.logsumexp_error, stats.max)
     entropies = {0.0: Enclosure.widened(stats.entropy - stats.entropy_error, stats.entropy + stats.entropy_error)}
     for floor in floors(steps):
         all_gaps = (raw[..., :1] - rows.double()) / temperature
         log_probabilities = -all_gaps - (stats.logsumexp - stats.max)[..., None]
         weights = log_probabilities.exp()
         value = -(weights * torch.log(weights + floor)).sum(-1)
-        # |d/dp p ln(p + f)| <= |ln(p + f)| + 1, and p is known to a relative `error` and its own rounding.
-        bound = 4 * (error + (rows.shape[-1] + 16) * UNIT) * (1 + value.abs() + floor)
+        sums = budgets.reference_sums(UNIT, rows.shape[-1])
+        bound = budgets.reference_floored_entropy(sums, error, value, floor)
         entropies[floor] = Enclosure.widened(value - bound, value + bound)
     ratio = None
     if uses_logit_ratio(steps):
@@ -84,7 +85,7 @@ def _certificate(
     projected = project(top_probability, gaps, accepted.count.clamp(min=1), candidates)
     value = projected.value
     if sound:
-        value = (value * (1 - 64 * (projected.pool.sum(-1) + 16) * UNIT)).clamp(min=0)
+        value = (value * (1 - budgets.certificate(UNIT, projected.pool.sum(-1)))).clamp(min=0)
     value = torch.where(accepted.count == 0, 0.0, value)
     everything = accepted.count + candidates > size
     return Certificate(
