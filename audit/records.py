@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from ..support.files import read_json
 from ..theory.errors import DraftcertError
 from .measure import Grid
 from .prompts import Prompt
@@ -38,7 +38,7 @@ class Audit:
             raise DraftcertError(f"no audit in {folder}: run draftcert audit --out {folder}")
         if not (folder / "positions.parquet").is_file():
             raise DraftcertError(f"the audit in {folder} is not finished: run the same command again, it goes on")
-        asked = json.loads((folder / "audit.json").read_text())
+        asked = read_json(folder / "audit.json")
         grid = asked["configuration"].pop("grid")
         configuration = Configuration(**asked["configuration"], grid=Grid(tuple(grid["rules"]), tuple(grid["widths"])))
         prompts = (
@@ -94,4 +94,4 @@ class Audit:
     def trace(self) -> dict[str, Any] | None:
         """The recorded decoding of the first prompt, if the target could be decoded with trees."""
         file = self.folder / "trace.json"
-        return json.loads(file.read_text()) if file.is_file() else None
+        return read_json(file) if file.is_file() else None

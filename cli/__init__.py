@@ -38,5 +38,6 @@ def main() -> None:
     try:
         app()
     except DraftcertError as error:
-        err.print("error:", error, style="red")
+        # What a message quotes cannot begin a line of its own.
+        err.print(f"error: {error}".replace("\n", "\n  "), style="red")
         sys.exit(2)

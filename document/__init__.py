@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 
+from ..support.files import write_whole
 from ..theory import RULES, DraftcertError, Formula
 from ..theory.order import DIAGRAM_RULES, Diagram, diagram
 from ..theory.presets import PRESETS, Preset
@@ -95,7 +96,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         begin(f"figure of {name}")
         svg[name] = inline_svg(FIGURES[name])
         path = folder / f"figure-{name}.pdf"
-        path.write_bytes(draw(FIGURES[name], "pdf"))
+        write_whole(path, draw(FIGURES[name], "pdf"))
         written.append(path)
     content = {
         "only": only,
@@ -111,7 +112,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     for step, name in (("HTML", "theory.html"), ("LaTeX", "theory.tex")):
         begin(step)
         path = folder / name
-        path.write_text(_environment(jinja2, step).get_template(f"{name}.j2").render(content), encoding="utf-8")
+        write_whole(path, _environment(jinja2, step).get_template(f"{name}.j2").render(content))
         written.insert(0 if step == "HTML" else 1, path)
     if progress:
         progress("done", len(steps), len(steps))

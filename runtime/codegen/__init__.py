@@ -7,7 +7,6 @@ reason. `check` says which committed files are not what generation gives now.
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 import sympy
 
+from ...support.files import read_json, write_whole
 from ...theory import FORMULAS, DraftcertError, Formula
 from ..generated import FOLDER
 from .printers import Cxx, Torch, Triton
@@ -118,7 +118,7 @@ def admitted() -> tuple[Formula, ...]:
     Raises:
         DraftcertError: names each formula that is not, and what it lacks.
     """
-    ledgers = {kind: json.loads(path.read_text()) if path.exists() else {} for kind, path in LEDGERS.items()}
+    ledgers = {kind: read_json(path) if path.exists() else {} for kind, path in LEDGERS.items()}
     refused = [
         f"{formula.name} is not {kind}: {LEDGERS[kind].parent.name}/ledger.json has no {formula.sha256[:12]}"
         for formula in FORMULAS.values()
@@ -142,7 +142,7 @@ def generate() -> list[Path]:
     for name, text in sources(admitted()).items():
         path = FOLDER / name
         if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+            write_whole(path, text)
             written.append(path)
     return written
 

@@ -13,7 +13,7 @@ import warnings
 
 from torch import Tensor
 
-from ...theory import Rule
+from ...theory import DraftcertError, Rule
 from . import reference
 from .cpu import build
 from .program import largest_rank, program
@@ -41,7 +41,7 @@ def cpu_kernels() -> ctypes.CDLL | None:
     """The compiled kernels, loaded, or `None` after one warning where there is no compiler."""
     try:
         return build.library()
-    except (RuntimeError, OSError) as error:
+    except (RuntimeError, OSError, DraftcertError) as error:
         warnings.warn(f"the slower reference in torch is used: {error}", RuntimeWarning, stacklevel=2)
         return None
 
