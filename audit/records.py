@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..support.files import read_json
 from ..theory.errors import DraftcertError
 from ..theory.imports import optional
 from .measure import Grid
@@ -41,7 +41,7 @@ class Audit:
             raise DraftcertError(f"no audit in {folder}: run draftcert audit --out {folder}")
         if not (folder / "positions.parquet").is_file():
             raise DraftcertError(f"the audit in {folder} is not finished: run the same command again, it goes on")
-        asked = json.loads((folder / "audit.json").read_text())
+        asked = read_json(folder / "audit.json")
         grid = asked["configuration"].pop("grid")
         if not isinstance(grid["rules"], dict):
             raise DraftcertError(f"the audit in {folder} does not say what its rules are: run it again")
@@ -103,4 +103,4 @@ class Audit:
     def trace(self) -> dict[str, Any] | None:
         """The recorded decoding of the first prompt, if the target could be decoded with trees."""
         file = self.folder / "trace.json"
-        return json.loads(file.read_text()) if file.is_file() else None
+        return read_json(file) if file.is_file() else None

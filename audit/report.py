@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..support.files import write_whole
 from ..theory.imports import optional
 from .figures import draw
 from .recommendation import Wanted
@@ -75,7 +76,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
         ("report.json", json.dumps(_finite(summary), indent=1, allow_nan=False) + "\n"),
     ):
         written[name] = audit.folder / name
-        written[name].write_text(text, "utf-8")
+        write_whole(written[name], text)
     return Report(written["report.html"], written["report.md"], written["report.json"], parts, summary)
 
 

@@ -42,5 +42,6 @@ def main(program: Callable[[], Any] = app) -> None:
     try:
         program()
     except DraftcertError as error:
-        err.print("error:", error, style="red", soft_wrap=True)
+        # What a message quotes cannot begin a line of its own.
+        err.print(f"error: {error}".replace("\n", "\n  "), style="red", soft_wrap=True)
         sys.exit(2)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from ..support.terminal import visible
 from .console import Json, out, print_json, progress
 
 app = typer.Typer(invoke_without_command=True)
@@ -81,8 +82,8 @@ def run_and_report(
     if as_json:
         print_json(report.summary)
     else:
-        out.print(report.overview, markup=False)
-        out.print(f"report: {report.html}", markup=False)
+        out.print(report.overview)
+        out.print(f"report: {visible(str(report.html))}")
 
 
 @app.command()
@@ -112,8 +113,8 @@ def logprobs(
         interval = readable(each.lower) if each.determined else f"{readable(each.lower)} to {readable(each.upper)}"
         place = each.where.removeprefix(f"{file}:")
         likely = "–" if each.top is None else repr(each.top)
-        table.add_row(place, repr(each.token), likely, readable(each.gap), each.tie, interval)
+        table.add_row(visible(place), repr(each.token), likely, readable(each.gap), each.tie, interval)
     out.print(table)
     for name, value in found.summary().items():
-        out.print(f"{name}: {value}", markup=False)
+        out.print(f"{name}: {value}")
     out.print("A list of top tokens never determines KL(target || draft): nothing here certifies a drafter.")

@@ -20,6 +20,7 @@ from .generate import (
     comparison_table,
     describe,
     input_ids,
+    show_prompt,
 )
 from .validate import families_table
 
@@ -108,7 +109,7 @@ def _decode(model: str, max_new_tokens: int) -> bool:
     records: list[dict[str, Any]] = []
     met: list[float] = []
     for prompt in (each for each in load_prompts() if each.id in PROMPTS):
-        out.print(f"\n> {prompt.text}", style="bold")
+        show_prompt(prompt)
         ids = input_ids(prompt, target)
         stream = TextStream(target.decode, out.file.write)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..support.terminal import visible
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
 
@@ -66,7 +67,7 @@ def explain(
         found = run(target, a.prompt, a.tokens, b.tokens, second_prompt=b.prompt)
         explained.append((a.id, found))
         if not as_json:
-            out.print(f"{a.id}: {found.verdict}. {found.text}")
+            out.print(f"{visible(a.id)}: {found.verdict}. {found.text}")
     if as_json:
         print_json({"model": target.name, "outputs": [{"id": name} | asdict(found) for name, found in explained]})
     finish(all(found.verdict in HARMLESS for _, found in explained))

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
+from ..support.terminal import visible
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
 
@@ -46,7 +48,7 @@ class TextStream:
         self._show(self._decode(self._tokens) + "\n")
 
     def _show(self, text: str) -> None:
-        self._write(text[self._shown :])
+        self._write(visible(text[self._shown :], lines=True))
         self._shown = len(text)
 
 
@@ -107,7 +109,7 @@ def generate(
         write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
         for item in asked:
             if not as_json:
-                out.print(f"\n> {item.text}", style="bold")
+                show_prompt(item)
             stream = TextStream(target.decode, (lambda _: None) if as_json or show else out.file.write)
 
             def on_step(step: Step, stream: TextStream = stream) -> None:
@@ -133,6 +135,12 @@ def generate(
         print_json({"model": target.name, "rule": str(acceptance), "drafter": drafter, "prompts": records})
     lossless = acceptance == parse_rule("strict_greedy")
     finish(not lossless or all(record.get("identical", True) for record in records))
+
+
+def show_prompt(prompt: Prompt) -> None:
+    """Print a prompt, every line of it marked as such."""
+    out.print()
+    out.print(indent(prompt.text, "> ", lambda line: True), style="bold")
 
 
 def input_ids(prompt: Prompt, target: LoadedModel) -> torch.Tensor:
@@ -195,7 +203,7 @@ def comparison_table(title: str, records: Iterable[dict[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name == "prompt" else "right")
     for record in records:
         table.add_row(
-            record["id"],
+            visible(record["id"]),
             str(record["new_tokens"]),
             f"{record['tokens_per_pass']:.2f}",
             f"{record['tokens_per_second']:.1f}",

@@ -45,16 +45,14 @@ def recommend(
         for each in found:
             setting = each.setting
             verdict = "reaches it" if each.reached else "does not reach it; its best"
-            out.print(
-                f"{each.system} {verdict}: {setting.rule}, candidates: {setting.candidates}", markup=False, style="bold"
-            )
-            out.print(f"  {each.settings}", markup=False)
+            out.print(f"{each.system} {verdict}: {setting.rule}, candidates: {setting.candidates}", style="bold")
+            out.print(f"  {each.settings}")
             numbers = {
                 name: getattr(setting, name) for name in ("guaranteed", "certified", "measured", "risk", "nodes")
             }
-            out.print("  " + ", ".join(f"{name} {readable(value)}" for name, value in numbers.items()), markup=False)
-            out.print(f"  mean KL that would guarantee it: below {readable(setting.needed_kl)} nats", markup=False)
-            out.print(f"  deployed: {each.differs}", markup=False, style="dim")
+            out.print("  " + ", ".join(f"{name} {readable(value)}" for name, value in numbers.items()))
+            out.print(f"  mean KL that would guarantee it: below {readable(setting.needed_kl)} nats")
+            out.print(f"  deployed: {each.differs}", style="dim")
         for sentence in promise(wanted):
-            out.print(sentence, markup=False)
+            out.print(sentence)
     finish(any(each.reached for each in found))

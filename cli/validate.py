@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from ..support.terminal import visible
 from .console import Json, finish, out, print_json, progress
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def validate(
     if folder:
         _, page = report.write(folder)
         if not as_json:
-            out.print(f"report: {page}")
+            out.print(f"report: {visible(str(page))}")
     finish(report.ok)
 
 

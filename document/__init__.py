@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 
+from ..support.files import write_whole
 from ..theory import RULES, DraftcertError, Formula
 from ..theory.imports import optional
 from ..theory.order import Diagram, diagram
@@ -94,7 +95,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         begin(f"figure of {name}")
         svg[name] = inline_svg(FIGURES[name])
         path = folder / f"figure-{name}.pdf"
-        path.write_bytes(draw(FIGURES[name], "pdf"))
+        write_whole(path, draw(FIGURES[name], "pdf"))
         written.append(path)
     content = {
         "only": only,
@@ -110,7 +111,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     for step, name in (("HTML", "theory.html"), ("LaTeX", "theory.tex")):
         begin(step)
         path = folder / name
-        path.write_text(_environment(jinja2, step).get_template(f"{name}.j2").render(content), encoding="utf-8")
+        write_whole(path, _environment(jinja2, step).get_template(f"{name}.j2").render(content))
         written.insert(0 if step == "HTML" else 1, path)
     if progress:
         progress("done", len(steps), len(steps))

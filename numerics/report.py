@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ..support.files import write_whole
 from ..theory.imports import optional
 from .agreement import COMPARED
 from .mutation import mutants
@@ -168,8 +169,8 @@ class Report:
         folder.mkdir(parents=True, exist_ok=True)
         data, page = folder / "report.json", folder / "report.html"
         each = {"outcomes": [asdict(o) for o in self.outcomes], "reached": [asdict(r) for r in self.reached]}
-        data.write_text(json.dumps(self.to_dict() | each, indent=1) + "\n")
-        page.write_text(self._page())
+        write_whole(data, json.dumps(self.to_dict() | each, indent=1) + "\n")
+        write_whole(page, self._page())
         return data, page
 
     def _page(self) -> str:

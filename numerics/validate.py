@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 import os
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
-from itertools import chain, count, islice
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..support.files import json_lines
+from ..support.workers import alike, run_tasks
 from ..theory import RULES, DraftcertError, Rule, parse_rule
-from ..theory.imports import optional
 from ..theory.presets import example_rules
 from .agreement import COMPARED, DIGITS, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
@@ -47,7 +45,6 @@ SOLVER_DIGITS = 3.5
 """Digits in nats that a solver's own answer must reach: a first-order solver on a degenerate program has few."""
 SOLVER_TOKENS = 1000
 """Above this vocabulary no solver is asked; the worst draft is certified by weak duality alone."""
-CHUNK = 4
 EXTREMAL = {"extremal": (1, 2), "extremal tree": (1, 1)}
 """Families in which margin bounds are attained, with the numbers of accepted tokens for which they are."""
 MUTATION_CASES = 5
@@ -257,7 +254,8 @@ def validate(
         hours: for how long `soak` goes on.
 
     Raises:
-        DraftcertError: unknown profile or rule, `soak` without `hours`, or results of another run in the file.
+        DraftcertError: unknown profile or rule, `soak` without `hours`, or a file of results that is of another run,
+            damaged or in use.
     """
     if profile not in PROFILES:
         raise DraftcertError(f"no profile is called '{profile}'; there are {', '.join(PROFILES)}")
@@ -269,13 +267,12 @@ def validate(
     attacked = list(searches(chosen, seed))[:: plan.search_every] if plan.search_every else []
     total = None if plan.per_family is None else plan.per_family * len(FAMILIES) + len(plan.large) + len(attacked)
     found: dict[str, Outcome | Reached] = {}
-    with ExitStack() as stack:
-        log = (
-            stack.enter_context(_Results(Path(results), [profile, seed, [[str(rule), rule.sha256] for rule in chosen]]))
-            if results
-            else None
-        )
-        known = log.found if log else {}
+    if results:
+        Path(results).parent.mkdir(parents=True, exist_ok=True)
+    head = [profile, seed, [[str(rule), rule.sha256] for rule in chosen]]
+    log = json_lines(results, head) if results else nullcontext(([], None))
+    with log as (saved, save):
+        known = {each.key: each for each in map(_read, saved)}
         wanted: list[str] = []
 
         def unknown() -> Iterator[Case | Search]:
@@ -288,10 +285,11 @@ def validate(
                 else:
                     yield task
 
-        for each in _spread(unknown(), processes or os.cpu_count() or 1, ray):
+        processes = processes or os.cpu_count() or 1
+        for each in run_tasks(unknown(), alike(run), lambda task: task.key, processes=processes, ray=ray, fork=True):
             found[each.key] = each
-            if log:
-                log.add(each)
+            if save:
+                save(asdict(each))
             if progress:
                 progress(len(found), total)
     if progress:
@@ -306,6 +304,11 @@ def validate(
     )
 
 
+def _read(values: dict[str, Any]) -> Outcome | Reached:
+    """A saved result."""
+    return Reached(**values) if "bound" in values else Outcome(**values)
+
+
 def run(task: Case | Search) -> Outcome | Reached:
     """One case or one search."""
     if isinstance(task, Case):
@@ -315,83 +318,3 @@ def run(task: Case | Search) -> Outcome | Reached:
     except Exception as error:  # as for a case
         failure = task.values | {"error": f"{type(error).__name__}: {error}"}
         return Reached(task.key, "", False, False, [], [], [], failure)
-
-
-def run_chunk(chunk: list[Case | Search]) -> list[Outcome | Reached]:
-    """The cases and searches of one process's turn."""
-    return [run(task) for task in chunk]
-
-
-def _spread(todo: Iterator[Case | Search], processes: int, ray: str | None) -> Iterator[Outcome | Reached]:
-    """Run tasks where there is room, a bounded number ahead, and give what they found in their order."""
-    with ExitStack() as stack:
-        if ray is not None:
-            submit, width = _ray_cluster(ray, stack)
-        elif processes == 1:
-            yield from map(run, todo)
-            return
-        else:
-            method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-            context = multiprocessing.get_context(method)
-            pool = stack.enter_context(ProcessPoolExecutor(processes, mp_context=context))
-            submit, width = lambda chunk: pool.submit(run_chunk, chunk).result, processes
-        running: deque[Callable[[], list[Outcome | Reached]]] = deque()
-        while chunk := list(islice(todo, CHUNK)):
-            running.append(submit(chunk))
-            if len(running) > 4 * width:
-                yield from running.popleft()()
-        for result in running:
-            yield from result()
-
-
-def _ray_cluster(address: str, stack: ExitStack) -> tuple[Callable[[list], Callable[[], list]], int]:
-    """A way to submit chunks to a Ray cluster, and how many it runs at once."""
-    with optional("ray"):
-        import ray
-
-    if not ray.is_initialized():
-        ray.init(None if address == "local" else address, log_to_driver=False)
-        stack.callback(ray.shutdown)
-    remote = ray.remote(run_chunk)
-
-    def submit(chunk: list) -> Callable[[], list]:
-        reference = remote.remote(chunk)
-        return lambda: ray.get(reference)
-
-    return submit, int(ray.cluster_resources().get("CPU", 1))
-
-
-class _Results:
-    """A JSON-lines file: a head that says which run it belongs to, then one outcome a line.
-
-    A line is written whole and at once; a kill leaves at most one torn line at the end, which is cut off.
-    """
-
-    def __init__(self, path: Path, head: list[Any]) -> None:
-        self.path, self.head = path, head
-        self.found: dict[str, Outcome | Reached] = {}
-
-    def __enter__(self) -> _Results:
-        text = self.path.read_text() if self.path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        lines = whole.splitlines()
-        if lines and json.loads(lines[0]) != self.head:
-            raise DraftcertError(
-                f"{self.path} holds results of another run, {lines[0]}, not of {json.dumps(self.head)}"
-            )
-        for line in lines[1:]:
-            values = json.loads(line)
-            found = Reached(**values) if "bound" in values else Outcome(**values)
-            self.found[found.key] = found
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(whole or json.dumps(self.head) + "\n")
-        self.file = self.path.open("a")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-
-    def add(self, found: Outcome | Reached) -> None:
-        """Save what a task found."""
-        self.file.write(json.dumps(asdict(found)) + "\n")
-        self.file.flush()

@@ -8,12 +8,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "theory": set(),
-    "proofs_check": {"theory"},
-    "numerics": {"theory"},
-    "runtime": {"theory", "numerics"},
-    "document": {"theory", "proofs_check", "numerics"},
-    "audit": {"theory", "proofs_check", "numerics", "runtime", "document"},
-    "cli": {"theory", "proofs_check", "numerics", "runtime", "document", "audit"},
+    "support": {"theory"},
+    "proofs_check": {"theory", "support"},
+    "numerics": {"theory", "support"},
+    "runtime": {"theory", "support", "numerics"},
+    "document": {"theory", "support", "proofs_check", "numerics"},
+    "audit": {"theory", "support", "proofs_check", "numerics", "runtime", "document"},
+    "cli": {"theory", "support", "proofs_check", "numerics", "runtime", "document", "audit"},
     # The root package: its names are for users, so no layer may import one from it.
     "front_door": {"theory", "numerics", "runtime", "audit", "cli"},
 }
@@ -58,6 +59,13 @@ def test_imports_go_down(layer: str):
     for path in files:
         above = imported_layers(path, path.read_text(encoding="utf-8")) - allowed(path, layer)
         assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}, which {layer} may not"
+
+
+def test_support_knows_nothing_of_the_theory_but_the_error():
+    for path in sources("support"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level == 2:
+                assert node.module == "theory.errors", f"{path.relative_to(ROOT)} imports {node.module}"
 
 
 def test_theory_needs_sympy_only():

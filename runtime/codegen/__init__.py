@@ -8,7 +8,6 @@ of docs/soundness.md. A formula without a `Proved` and an `Agreed` in the commit
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ...support.files import read_json, write_whole
 from ...theory import FORMULAS, DraftcertError, Formula
 from ..generated import FOLDER
 from ..rows.budgets import BUDGETS, RoundingBudget
@@ -197,7 +197,7 @@ def admitted() -> tuple[Formula, ...]:
     Raises:
         DraftcertError: names each formula that is not, and what it lacks.
     """
-    ledgers = {kind: json.loads(path.read_text()) if path.exists() else {} for kind, path in LEDGERS.items()}
+    ledgers = {kind: read_json(path) if path.exists() else {} for kind, path in LEDGERS.items()}
     refused = [
         f"{formula.name} is not {kind}: {LEDGERS[kind].parent.name}/ledger.json has no {formula.sha256[:12]}"
         for formula in FORMULAS.values()
@@ -258,7 +258,7 @@ def generate() -> list[Path]:
     texts = _expected()
     written = _differ(texts)
     for path in written:
-        path.write_text(texts[path], encoding="utf-8")
+        write_whole(path, texts[path])
     return written
 
 

@@ -236,7 +236,7 @@ def bandwidth(table: dict[str, Any], name: str) -> float:
 
 
 def plot(report: dict[str, Any], path: Path) -> None:
-    """Bandwidth of every competitor beside the roofline: reading and copying the same logits in the same run."""
+    """An SVG: bandwidth of every competitor beside the roofline, reading and copying the same logits in one run."""
     with optional("report"):
         from matplotlib.figure import Figure
 
@@ -253,4 +253,4 @@ def plot(report: dict[str, Any], path: Path) -> None:
     axes[0].legend(fontsize=8)
     axes[-1].set_xlabel("gigabytes a second")
     axes[-1].set_xscale("log")
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, format="svg", metadata={"Date": None})

@@ -13,6 +13,7 @@ import warnings
 
 from torch import Tensor
 
+from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from . import reference
 from .cpu import build
@@ -41,7 +42,7 @@ def cpu_kernels() -> ctypes.CDLL | None:
     """The compiled kernels, loaded, or `None` after one warning where there is no compiler."""
     try:
         return build.library()
-    except (RuntimeError, OSError) as error:
+    except (RuntimeError, OSError, DraftcertError) as error:
         warnings.warn(f"the slower reference in torch is used: {error}", RuntimeWarning, stacklevel=2)
         return None
 

@@ -15,6 +15,7 @@ from draftcert.audit.records import Audit
 from draftcert.audit.run import Configuration, Worker, actors, place, run_audit
 from draftcert.runtime.models import load_model
 from draftcert.runtime.trees.drafters.by_name import draft_model
+from draftcert.support.locks import locked
 from draftcert.theory import DraftcertError, parse_rule
 
 GRID = Grid(("strict_greedy", "top_m(3) & additive(0.2)"), (1, 2))
@@ -188,8 +189,8 @@ def test_a_killed_run_goes_on_and_measures_nothing_twice(configuration, expected
     assert not (tmp_path / "positions.parquet").exists()
 
     measured = []
-    original = Worker.measure
-    monkeypatch.setattr(Worker, "measure", lambda self, i, p: measured.append(i) or original(self, i, p))
+    original = Worker.__call__
+    monkeypatch.setattr(Worker, "__call__", lambda self, item: measured.append(item[0]) or original(self, item))
     run_audit(tmp_path, configuration, prompts)
     assert measured == [2, 3, 4]
     assert table(tmp_path).equals(expected)
@@ -239,6 +240,20 @@ def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, 
         run_audit(tmp_path, Configuration(str(tiny_model), "layers:0-1,3", 3, grid=GRID), prompts[:1])
     with pytest.raises(DraftcertError, match="other prompts"):
         run_audit(tmp_path, configuration, prompts[:2])
+
+
+def test_a_folder_in_use_is_refused_and_leftovers_of_killed_runs_are_removed(configuration, prompts, tmp_path):
+    with (
+        locked(tmp_path / "audit.lock", "another run"),
+        pytest.raises(DraftcertError, match=r"the audit in .* is in use by process"),
+    ):
+        run_audit(tmp_path, configuration, prompts[:1])
+    left = [tmp_path / ".positions.parquet.12ab.partial", tmp_path / "shards" / ".000000.parquet.34cd.partial"]
+    for file in left:
+        file.write_bytes(b"half")
+    run_audit(tmp_path, configuration, prompts[:1])
+    names = {file.name for file in tmp_path.rglob("*")}
+    assert names == {"audit.json", "positions.parquet", "trace.json", "shards", "000000.parquet"}
 
 
 def test_a_target_alone_has_no_column_of_a_drafter(tiny_model, prompts, tmp_path):

@@ -11,7 +11,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftcert.runtime import kept
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.drafters import (
     Assistant,
@@ -28,6 +27,7 @@ from draftcert.runtime.trees.drafters import (
 )
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.tree import Tree
+from draftcert.support import cache
 from draftcert.theory import DraftcertError
 
 
@@ -137,7 +137,7 @@ def test_prior_fills_in_where_nothing_was_seen() -> None:
 
 
 def test_prior_is_kept_by_model(tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "user_cache_path", lambda *_, **__: tmp_path)
+    monkeypatch.setattr(cache, "user_cache_path", lambda *_, **__: tmp_path)
     first, other = (cached_successors(TreeForward(tiny("llama", seed))) for seed in (0, 1))
     assert first != other
     monkeypatch.setattr(prior, "successor_table", lambda *_: pytest.fail("computed again"))
