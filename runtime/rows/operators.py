@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ...theory import DraftcertError, Rule, parse_rule
 from ...theory.statistics import LOGIT_RATIO, Entropy
+from ..generated import torch_budgets as budgets
 from .dispatch import cpu_kernels, statistics, teach
 from .inputs import refuse_rows
 from .program import LOG_TOP, floored_entropies, largest_rank
@@ -251,7 +252,7 @@ def _certificates(
 def _known(rule: Rule, rows: Tensor, stats: RowStats, raw: Tensor, temperature: float) -> dict[Any, Enclosure]:
     """Enclosures of the statistics of the row that the rule's thresholds use."""
     log_top = stats.max - stats.logsumexp
-    error = stats.logsumexp_error + 2 * UNIT * stats.max.abs()
+    error = budgets.top_log_probability(UNIT, stats.logsumexp_error, stats.max)
     known = {
         LOG_TOP: Enclosure.widened(log_top - error, (log_top + error).clamp(max=0)),
         Entropy(0): Enclosure.widened(stats.entropy - stats.entropy_error, stats.entropy + stats.entropy_error),
@@ -265,8 +266,8 @@ def _known(rule: Rule, rows: Tensor, stats: RowStats, raw: Tensor, temperature: 
         log_probabilities = -all_gaps - (stats.logsumexp - stats.max)[..., None]
         weights = log_probabilities.exp()
         value = -(weights * torch.log(weights + floor)).sum(-1)
-        # |d/dp p ln(p + f)| <= |ln(p + f)| + 1, and p is known to a relative `error` and its own rounding.
-        bound = 4 * (error + (rows.shape[-1] + 16) * UNIT) * (1 + value.abs() + floor)
+        sums = budgets.reference_sums(UNIT, rows.shape[-1])
+        bound = budgets.reference_floored_entropy(sums, error, value, floor)
         known[entropy] = Enclosure.widened(value - bound, value + bound)
     return known
 
@@ -280,7 +281,7 @@ def _certificate(
     projected = project(top_probability, gaps, accepted.count.clamp(min=1), candidates)
     value = projected.value
     if sound:
-        value = (value * (1 - 64 * (projected.pool.sum(-1) + 16) * UNIT)).clamp(min=0)
+        value = (value * (1 - budgets.certificate(UNIT, projected.pool.sum(-1)))).clamp(min=0)
     value = torch.where(accepted.count == 0, 0.0, value)
     everything = accepted.count + candidates > size
     return Certificate(

@@ -15,7 +15,9 @@ from torch import Tensor
 
 from ...theory import Rule
 from ...theory.statistics import LOGIT_RATIO, Entropy
+from ..generated import torch_budgets as budgets
 from .program import LOG_TOP, Instruction, Op, program
+from .reference import UNIT
 
 
 class Enclosure(NamedTuple):
@@ -106,7 +108,7 @@ def _cuts(step: Instruction, stack: list[Any], gaps: Tensor, size: int) -> Cuts:
     if step.op == Op.ROW:
         holds = (end > 0 if step.strict else end >= 0 for end in enclosure)
         return Cuts(*(Cut(torch.where(h, size, 0), torch.where(h, torch.inf, -torch.inf)) for h in holds))
-    rounded_up = gaps * (1 + torch.finfo(torch.float64).eps)
+    rounded_up = gaps * (1 + budgets.gap(UNIT))
     return Cuts(*(_cut(step, *pair, size) for pair in zip((rounded_up, gaps), enclosure, strict=True)))
 
 

@@ -14,7 +14,8 @@ import torch
 from ...native import compile_library
 
 HERE = Path(__file__).parent
-FILES = ("rows.cpp", "operators.cpp", "rows.h", "row_kernel.h", "certificate.h", "../../generated/formulas.h")
+GENERATED = ("../../generated/budgets.h", "../../generated/formulas.h")
+FILES = ("rows.cpp", "operators.cpp", "rows.h", "row_kernel.h", "certificate.h", *GENERATED)
 TORCH = Path(torch.__file__).parent
 LINKED = [
     f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",

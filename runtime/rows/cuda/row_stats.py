@@ -7,7 +7,7 @@ only in blocks whose maximum beats the k-th value so far. With drafter logits w 
 y = (w - their running maximum) / temperature. `merge` joins a row's segments in float64. `refine` takes the rows whose
 divergence drowns in the rounding of float32 again in float64; which rows those are only the device knows.
 
-The bounds of the errors are derived in docs/soundness.md.
+docs/soundness.md derives the rounding budgets.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from ...generated import torch_budgets as budgets
+from ...generated.triton_budgets import kl as kl_budget
+from ...generated.triton_budgets import triton_refined_sums, triton_slope
 from .. import reference
 from ..records import RowStats, Statistics
 
@@ -27,8 +30,8 @@ BLOCK = 1024
 """Logits a program reads at once: 8 bfloat16, or two times 4 float32, for each of 128 threads."""
 SPLITS = 16
 """Most segments a row is cut into."""
-UNIT = 2.0**-24
-"""Unit roundoff of float32."""
+FLOAT32_UNIT, FLOAT64_UNIT = tl.constexpr(2.0**-24), tl.constexpr(2.0**-53)
+"""Unit roundoffs."""
 FIELDS = 9
 """Numbers a segment leaves behind, and those of a row."""
 TEMPERATURES = 2.0**-60, 2.0**60
@@ -138,15 +141,6 @@ def split(
 
 
 @triton.jit
-def divergence_error(gap, difference, relative, slope, far, unit, ln_size):
-    """Bound of the error of a divergence: weights are off by `relative` + slope |z| unit of themselves, |z| <= far."""
-    draft_gap = tl.maximum(difference + gap, 0.0)
-    mass_error = relative + slope * unit * gap
-    terms = (relative + (slope * far + 8.0) * unit) * (gap + draft_gap)
-    return terms + mass_error * (1.0 + tl.abs(difference)) + relative + slope * unit * ln_size + 8.0 * unit
-
-
-@triton.jit
 def merge(
     sums,
     keys_in,
@@ -195,7 +189,8 @@ def merge(
         draft_total = tl.sum(draft_mass * tl.exp(tl.maximum(draft_step, -1.0e4)), 0)
         difference = tl.sum((cross + (step - draft_step) * mass) * scale, 0) / total  # pyright: ignore[reportOperatorIssue]  # as above
         kl = tl.maximum(difference + tl.log(draft_total / total), 0.0)  # pyright: ignore[reportOperatorIssue]  # as above
-        error = divergence_error(gap, difference, relative, 6.0, 87.0, 5.97e-8, ln_size)
+        draft_gap = tl.maximum(difference + gap, 0.0)
+        error = kl_budget(relative, triton_slope(), FLOAT32_UNIT, ln_size, 87.0, gap, draft_gap, difference)
         tl.store(out + 4, draft_reference)
         tl.store(out + 5, tl.where(unusable, float("nan"), tl.where(missed, float("inf"), kl)))
         tl.store(out + 6, tl.where(missed | unusable, 0.0, error))
@@ -245,10 +240,11 @@ def refine(
         gap = -tl.sum(moment, 0) / total  # pyright: ignore[reportOperatorIssue]  # typed as if it could be a tuple
         difference = tl.sum(cross, 0) / total  # pyright: ignore[reportOperatorIssue]  # as above
         kl = difference + tl.log(tl.sum(draft_mass, 0) / total)  # pyright: ignore[reportOperatorIssue]  # as above
-        # Each lane adds size / BLOCK terms; 1.2e-16 is above the unit roundoff.
-        relative = (size / BLOCK + 64.0) * 1.2e-16
+        relative = triton_refined_sums(FLOAT64_UNIT, size, BLOCK)
+        draft_gap = tl.maximum(difference + gap, 0.0)
         tl.store(out + 5, tl.maximum(kl, 0.0))
-        tl.store(out + 6, divergence_error(gap, difference, relative, 6.0, 700.0, 1.2e-16, ln_size))
+        error = kl_budget(relative, triton_slope(), FLOAT64_UNIT, ln_size, 700.0, gap, draft_gap, difference)
+        tl.store(out + 6, error)
 
 
 def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | None = None) -> Statistics:
@@ -283,10 +279,8 @@ def launch(
     other = rows if draft is None else draft
     matrices = (rows, rows.stride(0), rows.stride(1), other, other.stride(0), other.stride(1))
     shape: dict[str, Any] = {"K": kept, "SPLITS": splits, "FIELDS": FIELDS, "PAIR": draft is not None}
-    # A weight passes one subtraction, the product with 1 / temperature, the exponential, a rescaling for each block and
-    # the sums: at most (4 blocks + 32 + 6 |z|) u of itself, and sum p z^2 <= D G + D^2 / V with D = 2 ln V + 2.
-    blocks, ln_size, reach = segment // block + math.log2(block), math.log(size), 2 * math.log(size) + 2
-    relative, slope = UNIT * (4 * blocks + 32), 4 if temperature == 1 else 6
+    unit, slope, ln_size = FLOAT32_UNIT.value, budgets.triton_slope(), math.log(size)
+    relative = budgets.triton_sums(unit, segment // block, block)
     blocked: dict[str, Any] = shape | {"BLOCK": block}
     split[(count, splits)](*matrices, size, segment, 1 / temperature, sums, keys, **blocked)
     merge[(count,)](sums, keys, 1 / temperature, relative, ln_size, numbers, top_values, top_ids, **shape)
@@ -299,8 +293,8 @@ def launch(
         entropy=entropy.clone(),
         top_values=top_values[:, :k] / temperature,
         top_ids=top_ids[:, :k].clone(),
-        logsumexp_error=relative + slope * UNIT * gap + 2.0**-51 * logsumexp.abs(),
-        entropy_error=relative * (1 + 2 * gap) + slope * UNIT * (reach * gap + reach**2 / size + gap),
+        logsumexp_error=budgets.logsumexp(relative, slope, unit, reference.UNIT, gap, logsumexp),
+        entropy_error=budgets.entropy(relative, slope, unit, ln_size, gap),
     )
     if draft is None:
         return Statistics(stats)

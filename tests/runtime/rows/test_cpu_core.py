@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from draftcert.runtime import Certificate, native
+from draftcert.runtime.generated import torch_budgets as budgets
 from draftcert.runtime.rows import operators
 from draftcert.runtime.rows.cpu import build
 from draftcert.runtime.rows.program import Op, largest_rank
@@ -310,6 +311,26 @@ def test_rows_split_over_threads_merge_exactly(threads):
         assert ((getattr(one, name) - getattr(many, name)).abs() <= getattr(one, f"{name}_error")).all()
 
 
+@pytest.mark.parametrize("step", [2.0**-20, 17 * 2.0**-25])
+def test_a_maximum_that_keeps_moving_costs_no_more_than_is_told(step):
+    # Every group of logits brings the running sums to a new maximum. The sum is a geometric series.
+    size = 2**18
+    got = row_stats(torch.arange(size, dtype=torch.float64)[None] * step)
+    with mpmath.workdps(40):
+        h = mpmath.mpf(step)
+        logsumexp = (size - 1) * h + mpmath.log(mpmath.expm1(-size * h) / mpmath.expm1(-h))
+        assert abs(mpmath.mpf(got.logsumexp.item()) - logsumexp) <= got.logsumexp_error.item()
+
+
+def test_a_divergence_far_below_any_weight_is_never_too_small():
+    # exp(-87) stands for smaller weights; times a logit near the end of float32 it is a number all the same.
+    for lowest in (-1e19, -3e38):
+        target, draft = torch.tensor([[0.0, -95.0]]), torch.tensor([[0.0, lowest]])
+        got, (_, _, kl) = row_stats(target, draft), exact(target[0], draft[0])
+        assert got.kl.item() + got.kl_error.item() >= kl
+        assert lowest == -3e38 or abs(got.kl.item() - kl) <= got.kl_error.item()
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_sorted_rows(order):
     x = torch.arange(20_000.0) * order
@@ -371,13 +392,13 @@ UNITS = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-24, torch.float16: 2.0**
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_weight_is_as_accurate_as_the_bounds_assume(dtype):
-    # Of the row [0, -inf, -t] the mass is 1 + exp(-t), summed in different lanes: soundness.md says (4.5 + 3 t) u.
+    # Of the row [0, -inf, -t] the mass is 1 + exp(-t), summed in different lanes.
     t = (torch.rand(20_000, generator=torch.Generator().manual_seed(1)) * 12).to(dtype).double()
     rows = torch.stack([torch.zeros_like(t), torch.full_like(t, -INF), -t], -1).to(dtype)
     found = row_stats(rows, k=1).logsumexp.expm1()
     off = (found / (-t).exp() - 1).abs()
     of_the_test = 2.0**-50 * (1 + t.exp())
-    assert bool((off <= (4.5 + 3 * t) * UNITS[dtype] + of_the_test).all())
+    assert bool((off <= budgets.cpu_weight(UNITS[dtype], budgets.cpu_slope(1.0), -t) + of_the_test).all())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
