@@ -65,7 +65,9 @@ def test_support_knows_nothing_of_the_theory_but_errors_and_imports():
     for path in sources("support"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.level == 2:
-                assert node.module in ("theory.errors", "theory.imports"), f"{path.relative_to(ROOT)} imports {node.module}"
+                assert node.module in ("theory.errors", "theory.imports"), (
+                    f"{path.relative_to(ROOT)} imports {node.module}"
+                )
 
 
 def test_theory_needs_sympy_only():

@@ -222,7 +222,7 @@ def _of_formula(formula: Formula) -> Function:
 
 def _of_budget(budget: RoundingBudget) -> Function:
     parameters = tuple(Parameter(argument.symbol.name, argument.axis is None) for argument in budget.arguments)
-    bounds = f"Bounds {budget.bounds}" + (f", summed over {budget.sum_over}." if budget.sum_over else ".")
+    bounds = f"Bounds {budget.bounds}" + (f", once it is summed over {budget.sum_over}." if budget.sum_over else ".")
     comment = (bounds, *budget.derivation.split("\n\n"), f"Budget {budget.sha256}.")
     return Function(budget.name, parameters, budget.expression, comment)
 

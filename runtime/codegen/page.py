@@ -48,7 +48,7 @@ def quoted(page: str, budgets: Mapping[str, RoundingBudget]) -> str:
 
 
 def _entry(budget: RoundingBudget, own: Iterable[Argument]) -> str:
-    summed = ", summed over the vocabulary" if budget.sum_over else ""
+    summed = ", once it is summed over the vocabulary" if budget.sum_over else ""
     claim = wrapped(f"**`{budget.name}`** bounds {budget.bounds}{summed}:", WIDTH)
     derivation = [wrapped(part, WIDTH) for part in budget.derivation.split("\n\n")]
     explained = "; ".join(f"`{Words().doprint(a.symbol)}` is {a.meaning}" for a in own)

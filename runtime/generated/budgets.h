@@ -79,7 +79,7 @@ inline double entropy(double c, double s, double u, double ln_V, double G) {
 // rounded too, by 8 u (|z| + |y|) at most. The mean of |z - y| is at most that of |z| + |y|, which is G + D. The
 // mass enters X |X| times and the logarithm once; the drafter's mass has a mean gap of its own, at most ln V. 8
 // u are for the logarithm and the last sums.
-// All of this is first order. Products of two relative errors, each below 1/20,000, are below 1/20,000 of it,
+// All of this is first order. Products of two relative errors, each below 1/10,000, are below 1/10,000 of it,
 // and the constants are rounded up by more. A token further than F below the maximum counts as e^-F. That shows
 // only where the drafter's logit of such a token is below -10^20 (in float64 -10^280), and there K is too large,
 // never too small.
@@ -115,7 +115,7 @@ inline double reference_floored_entropy(double c, double E, double H_f, double f
     return 4.0*(E + c)*(f + std::fabs(H_f) + 1.0);
 }
 
-// Bounds the error that ln p and ln q cause in the reference's divergence, summed over vocab.
+// Bounds the error that ln p and ln q cause in the reference's divergence, once it is summed over vocab.
 // The reference sums K = sum (p d - p + q), d = ln p - ln q. To first order a term changes by p d times the
 // error of ln p and by q - p times that of ln q; both are counted twice, with 8 u for evaluating the term. The
 // first order vanishes where target and draft coincide to rounding, though K need not be 0 there: the second,

@@ -98,7 +98,7 @@ def kl(c: float, s: float, u: float, ln_V: float, F: float, G: Tensor, D: Tensor
     mass enters X |X| times and the logarithm once; the drafter's mass has a mean gap of its own, at most ln V. 8
     u are for the logarithm and the last sums.
 
-    All of this is first order. Products of two relative errors, each below 1/20,000, are below 1/20,000 of it,
+    All of this is first order. Products of two relative errors, each below 1/10,000, are below 1/10,000 of it,
     and the constants are rounded up by more. A token further than F below the maximum counts as e^-F. That shows
     only where the drafter's logit of such a token is below -10^20 (in float64 -10^280), and there K is too large,
     never too small.
@@ -141,7 +141,7 @@ def reference_floored_entropy(c: float, E: Tensor, H_f: Tensor, f: float) -> Ten
 
 
 def reference_kl_term(u: float, p: Tensor, q: Tensor, d: Tensor, e_p: Tensor, e_q: Tensor) -> Tensor:
-    """Bounds the error that ln p and ln q cause in the reference's divergence, summed over vocab.
+    """Bounds the error that ln p and ln q cause in the reference's divergence, once it is summed over vocab.
 
     The reference sums K = sum (p d - p + q), d = ln p - ln q. To first order a term changes by p d times the
     error of ln p and by q - p times that of ln q; both are counted twice, with 8 u for evaluating the term. The

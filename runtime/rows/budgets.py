@@ -226,7 +226,7 @@ KL = RoundingBudget(
         "rounded too, by 8 u (|z| + |y|) at most. The mean of |z - y| is at most that of |z| + |y|, which is G + D. "
         "The mass enters X |X| times and the logarithm once; the drafter's mass has a mean gap of its own, at most "
         "ln V. 8 u are for the logarithm and the last sums.\n\n"
-        "All of this is first order. Products of two relative errors, each below 1/20,000, are below 1/20,000 of it, "
+        "All of this is first order. Products of two relative errors, each below 1/10,000, are below 1/10,000 of it, "
         "and the constants are rounded up by more. A token further than F below the maximum counts as e^-F. That shows "
         "only where the drafter's logit of such a token is below -10^20 (in float64 -10^280), and there K is too "
         "large, never too small."
