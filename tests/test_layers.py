@@ -84,7 +84,7 @@ def test_theory_needs_sympy_only():
         ("from ..numerics.check import x", {"numerics"}),
         ("from .. import audit", {"audit"}),
         ("def f():\n    from draftcert.cli import app", {"cli"}),
-        ("import draftcert.proofs_check.kernel", {"proofs_check"}),
+        ("import draftcert.proofs_check.prover", {"proofs_check"}),
         ("from draftcert import numerics", {"numerics"}),
         ("from .rule import Rule", {"theory"}),
         ("import json", set()),
