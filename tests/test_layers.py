@@ -41,7 +41,7 @@ def imports(path: Path, text: str) -> set[tuple[str, ...]]:
             found |= {module[1:] for module in modules if module[0] == "draftcert"}
         elif isinstance(node, ast.ImportFrom):
             module: tuple[str, ...] = tuple(node.module.split(".")) if node.module else ()
-            if node.level == 0 and module[0] != "draftcert":
+            if node.level == 0 and module[:1] != ("draftcert",):
                 continue
             assert node.level - 1 <= len(package), f"{path}: an import beyond the top"
             base = (*package[: len(package) - node.level + 1], *module) if node.level else module[1:]
