@@ -38,7 +38,7 @@ def demo(
     """Derive the certificates, check every step, validate them against a solver, then decode a real model."""
     _heading("1. The formulas")
     _formulas()
-    _heading("2. Every derivation step, decided by the kernel")
+    _heading("2. Every derivation step, decided by the prover")
     proved = _check()
     _heading("3. The formulas against exact convex programs")
     agreed = _validate()

@@ -254,8 +254,8 @@ def validate(
         hours: for how long `soak` goes on.
 
     Raises:
-        DraftcertError: unknown profile or rule, `soak` without `hours`, or a file of results that is of another run,
-            damaged or in use.
+        DraftcertError: unknown profile or rule, `soak` without `hours`, or results that are another run's, damaged or
+            in use.
     """
     if profile not in PROFILES:
         raise DraftcertError(f"no profile is called '{profile}'; there are {', '.join(PROFILES)}")

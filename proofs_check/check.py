@@ -12,8 +12,8 @@ from ..theory import DraftcertError, Formula
 from ..theory.theorem import Theorem
 from ..theory.theorems import EVERY_FORMULA, THEOREMS
 from .formal import INSTALL, FormalAudit, audit_coq, coq_version
-from .kernel import FORMAL_UNCHECKED, Outcome, ProofError, Proved, examine, mint_formula
 from .ledger import Entries, committed, entries
+from .prover import FORMAL_UNCHECKED, Outcome, ProofError, Proved, examine, mint_formula
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..support.files import read_json
 from ..theory import Formula
-from .kernel import Proved
+from .prover import Proved
 
 PATH = Path(__file__).resolve().with_name("ledger.json")
 

@@ -1,8 +1,8 @@
-"""How much of what a theorem says is checked: change one thing in it at a time and see whether the kernel notices.
+"""How much of what a theorem says is checked: change one thing in it at a time and see whether the prover notices.
 
 Only what gives a theorem its meaning is changed (sides, values, ranges, roles, numbers of tokens, facts, families,
 worked points), never evidence, which is not believed anyway. A survivor is either a true statement, such as one that
-lost a hypothesis it never needed, or a hole in the kernel.
+lost a hypothesis it never needed, or a hole in the prover.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from ..theory.theorem import (
     Witness,
     WorkedRow,
 )
-from .kernel import ProofError, decide, decide_formula, equal_inside, worked_point
-from .rational import Expression
+from .prover import ProofError, decide, decide_formula, equal_inside, worked_point
+from .prover.rational import Expression
 
 EVIDENCE = (Evident, Growth, Subdivision, SumProof, Witness)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where, what, and whether the kernel refused the changed claim (`reason`: what it said)."""
+    """One change: where, what, and whether the prover refused the changed claim (`reason`: what it said)."""
 
     theorem: str
     place: str
@@ -154,7 +154,7 @@ def _own_changes(record: Any) -> Iterator[tuple[str, Any]]:
 
 
 def mutants(theorem: Theorem) -> Iterator[Mutant]:
-    """Every change of one theorem with the kernel's answer.
+    """Every change of one theorem with the prover's answer.
 
     Raises:
         ProofError: the theorem does not hold as it is.

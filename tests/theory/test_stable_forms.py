@@ -11,7 +11,7 @@ import mpmath
 import pytest
 import sympy
 
-from draftcert.proofs_check.kernel import formula_domain
+from draftcert.proofs_check.prover import formula_domain
 from draftcert.theory.formula import Formula
 from draftcert.theory.formulas import d
 from draftcert.theory.theorems import EVERY_FORMULA

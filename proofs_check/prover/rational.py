@@ -8,10 +8,12 @@ from typing import Any, TypeAlias
 import sympy
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 
-from ..theory.errors import DraftcertError
+from ...theory.errors import DraftcertError
 
 Expression: TypeAlias = Any
 """A sympy expression; its type stubs do not say what `args` holds, so the checker looks itself."""
+
+ZERO, ONE = sympy.Integer(0), sympy.Integer(1)
 
 Key: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
 

@@ -1,6 +1,7 @@
-"""The kernel: what it decides, what it refuses, and that nothing else mints."""
+"""The prover: what it decides, what it refuses, and that nothing else mints."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,10 @@ from flint import arb
 from sympy import Rational, S, exp, log, sqrt
 
 from draftcert.proofs_check import ProofError, Proved
-from draftcert.proofs_check.balls import evaluate, precision
-from draftcert.proofs_check.kernel import decide, examine, formula_domain, mint_formula
-from draftcert.proofs_check.logs import LogForm
-from draftcert.proofs_check.signs import Signs
+from draftcert.proofs_check.prover import decide, examine, formula_domain, mint_formula
+from draftcert.proofs_check.prover.balls import evaluate, precision
+from draftcert.proofs_check.prover.logs import LogForm
+from draftcert.proofs_check.prover.signs import Signs
 from draftcert.theory import FORMULAS, DraftcertError
 from draftcert.theory.functions import Bennett
 from draftcert.theory.theorem import (
@@ -41,13 +42,20 @@ def conclusion(name: str) -> Any:
     return THEOREMS[name].conclusions[0]
 
 
-def test_only_the_kernel_mints():
+def test_only_the_prover_mints():
     with pytest.raises(DraftcertError, match="only be made by"):
         Proved("formula", "phi", "0", "because", ())
     _, proved = examine(THEOREMS["T2"], {})
     assert proved is not None
     with pytest.raises(DraftcertError, match="only be made by"):
         replace(proved, name="T3")
+
+
+def test_the_token_of_the_mint_stands_in_one_file():
+    root = Path(__file__).parents[2]
+    sources = [path for layer in root.glob("*/__init__.py") for path in layer.parent.rglob("*.py")]
+    holders = [path.relative_to(root).as_posix() for path in sources if "_MINT" in path.read_text()]
+    assert holders == ["proofs_check/prover/mint.py"]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import sympy
 from flint import fmpq_mpoly
 
-from ..theory.errors import DraftcertError
-from ..theory.functions import Bennett, expm1, log1p
+from ...theory.errors import DraftcertError
+from ...theory.functions import Bennett, expm1, log1p
 from .rational import Expression, Key, Quotient, Ring, is_rational, key
 from .signs import POSITIVE, Signs
 

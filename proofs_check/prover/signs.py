@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 import sympy
 from flint import fmpq_mpoly
 
-from ..theory.errors import DraftcertError
-from ..theory.functions import Bennett, expm1, log1p
-from ..theory.theorem import Domain, Range
+from ...theory.errors import DraftcertError
+from ...theory.functions import Bennett, expm1, log1p
+from ...theory.theorem import Domain, Range
 from .rational import Expression, Key, Quotient, Ring, is_rational, key, number
 
 UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2

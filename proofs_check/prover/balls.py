@@ -8,8 +8,8 @@ import flint
 import sympy
 from flint import arb, fmpq
 
-from ..theory.errors import DraftcertError
-from ..theory.functions import Bennett, expm1, log1p
+from ...theory.errors import DraftcertError
+from ...theory.functions import Bennett, expm1, log1p
 from .rational import Expression
 
 Environment = Mapping[sympy.Basic, arb]

@@ -1,0 +1,112 @@
+"""The mint: the only place that makes a `Proved`, of a theorem or a formula of which everything was decided here.
+
+Nothing else has the token that the constructor asks for; whoever wants a `Proved` has to hand in a derivation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass
+from functools import partial
+from importlib.metadata import version
+
+from ...theory.errors import DraftcertError
+from ...theory.formula import Formula
+from ...theory.theorem import Formal, Theorem
+from .claims import decide, worked_point
+from .errors import ProofError
+from .formulas import decide_formula, speaks_of
+
+TOOLS = tuple(f"{name} {version(name)}" for name in ("sympy", "python-flint"))
+
+
+_MINT = object()
+
+
+@dataclass(frozen=True)
+class Proved:
+    """A formula or theorem, by content hash, that the prover has established. Only the prover makes one."""
+
+    kind: str
+    name: str
+    sha256: str
+    method: str
+    tools: tuple[str, ...]
+    by: tuple[str, ...] = ()
+    mint: InitVar[object] = None
+
+    def __post_init__(self, mint: object) -> None:
+        """Refuse everybody but this module."""
+        if mint is not _MINT:
+            raise DraftcertError(f"Proved('{self.name}') can only be made by proofs_check.prover, from a derivation")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one claim: `ok` is `None` for a Coq theorem that this run has not checked."""
+
+    place: str
+    says: str
+    ok: bool | None
+    method: str
+    seconds: float
+    failure: str | None = None
+    counterexample: Mapping[str, str] | None = None
+
+
+FORMAL_UNCHECKED = "not checked formally"
+
+
+def examine(theorem: Theorem, formal: Mapping[str, bool]) -> tuple[tuple[Outcome, ...], Proved | None]:
+    """Decide everything a theorem claims; mint it if all holds. `formal` tells which Coq theorems were audited."""
+    outcomes = [*_examined(theorem, formal)]
+    if any(each.ok is False for each in outcomes):
+        return tuple(outcomes), None
+    methods = sorted({each.method for each in outcomes if each.ok and each.method != "Coq"})
+    proved = Proved("theorem", theorem.name, theorem.sha256, " + ".join(methods), TOOLS, mint=_MINT)
+    return tuple(outcomes), proved
+
+
+def _examined(theorem: Theorem, formal: Mapping[str, bool]) -> Iterator[Outcome]:
+    says = {f"step {i}": step.says for i, step in enumerate(theorem.derivation, 1)}
+    for place, claim in theorem.claims():
+        words = says.get(place, theorem.statement)
+        if isinstance(claim, Formal):
+            ok = formal.get(claim.lemma)
+            failure = f"Coq does not confirm {claim.lemma}" if ok is False else None
+            yield Outcome(place, claim.lemma, ok, FORMAL_UNCHECKED if ok is None else "Coq", 0.0, failure)
+            continue
+        yield _outcome(place, words, partial(decide, claim, f"{theorem.name}, {place}"))
+    for i, point in enumerate(theorem.worked_points, 1):
+        words = point.note or "worked point"
+        yield _outcome(f"worked point {i}", words, partial(worked_point, point, f"{theorem.name}, worked point {i}"))
+    for each in theorem.establishes:
+        yield _outcome(f"formula {each.formula.name}", each.formula.statement, partial(speaks_of, theorem, each))
+
+
+def _outcome(place: str, says: str, decided: Callable[[], str]) -> Outcome:
+    start = time.perf_counter()
+    try:
+        method = decided()
+    except ProofError as error:
+        seconds = time.perf_counter() - start
+        return Outcome(place, says, False, "", seconds, str(error), error.counterexample)
+    return Outcome(place, says, True, method, time.perf_counter() - start)
+
+
+def mint_formula(formula: Formula, theorems: Sequence[Theorem], proved: Sequence[Proved]) -> Proved:
+    """Mint a formula: its two forms agree and every theorem that establishes it is proved; there must be one.
+
+    Raises:
+        ProofError: one of these does not hold.
+    """
+    establishing = tuple(t for t in theorems if any(e.formula.sha256 == formula.sha256 for e in t.establishes))
+    hashes = {each.sha256 for each in proved if isinstance(each, Proved)}
+    if not establishing:
+        raise ProofError(f"formula {formula.name}: no theorem establishes it")
+    if missing := [t.name for t in establishing if t.sha256 not in hashes]:
+        raise ProofError(f"formula {formula.name}: {', '.join(missing)} is not proved")
+    decide_formula(formula, establishing)
+    names = tuple(t.name for t in establishing)
+    return Proved("formula", formula.name, formula.sha256, "symbolic", TOOLS, by=names, mint=_MINT)
