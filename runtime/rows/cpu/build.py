@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from ...native import compile_library
+from ...native import load
 
 HERE = Path(__file__).parent
 FILES = ("rows.cpp", "operators.cpp", "rows.h", "row_kernel.h", "certificate.h", "../../generated/formulas.h")
@@ -28,8 +28,14 @@ def library() -> ctypes.CDLL:
     """The kernels, which from now on serve the operators of `runtime.rows.operators` on CPU tensors.
 
     `rows.h` and `operators.cpp` say what they do.
+
+    Raises:
+        NoLibraryError: they cannot be compiled or loaded.
     """
-    path = str(compile_library("rows", [HERE / file for file in FILES], LINKED, torch.__version__))
+    return load("row kernels", [HERE / file for file in FILES], LINKED, f"torch {torch.__version__}", _loaded)
+
+
+def _loaded(path: str) -> ctypes.CDLL:
     torch.ops.load_library(path)
     kernels = ctypes.CDLL(path)
     kernels.draftcert_use_instruction_set.restype = ctypes.c_int
