@@ -20,7 +20,12 @@ LINKED = [
     f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
     *("-isystem", str(TORCH / "include"), f"-L{TORCH / 'lib'}", "-lc10", "-ltorch_cpu"),
 ]
-"""What operators of torch are compiled and linked with."""
+"""What operators of torch are compiled and linked with.
+
+These belong to one version of torch, hence no wheel carries the library. torch's stable interface has all that
+operators.cpp needs, but from torch 2.10 on only, and a wheel is built without torch beside it: for the seconds of the
+first call it would cost the versions before, wheels for each platform, and torch itself as a requirement of the build.
+"""
 
 
 @functools.cache
