@@ -175,7 +175,7 @@ def _compile(path: Path, sources: Sequence[Path], linked: Sequence[str]) -> None
     """Compiles to `path`, unless another process just did."""
     path.parent.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    if True:
+    with FileLock(path.with_suffix(".lock")):
         if _fault(path) is None:
             return
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
