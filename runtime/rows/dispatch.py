@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import warnings
 
 from torch import Tensor
 
-from ...theory.errors import DraftcertError
 from ...theory.imports import optional
+from ..native import loaded_if_possible
 from . import reference
 from .cpu import build
 from .records import Statistics
@@ -39,12 +38,8 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
 
 @functools.cache
 def cpu_kernels() -> ctypes.CDLL | None:
-    """The compiled kernels, loaded, or `None` after one warning where there is no compiler."""
-    try:
-        return build.library()
-    except (RuntimeError, OSError, DraftcertError) as error:
-        warnings.warn(f"the slower reference in torch is used: {error}", RuntimeWarning, stacklevel=2)
-        return None
+    """The compiled kernels, loaded, or `None` after one warning that says why there are none."""
+    return loaded_if_possible(build.library, "the slower reference in torch is used")
 
 
 def cpu_kernels_tried() -> bool:
