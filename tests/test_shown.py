@@ -12,17 +12,17 @@ import shutil
 import subprocess
 import sysconfig
 import textwrap
-import tomllib
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
 
+import draftcert
 from draftcert.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -60,7 +60,7 @@ class Shown:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.path.relative_to(ROOT)}:{self.line}"
+        return f"{os.path.relpath(self.path, ROOT)}:{self.line}"
 
     @property
     def code(self) -> str:
@@ -91,10 +91,11 @@ class Docstring(Shown):
 
 @dataclass(frozen=True)
 class Block(Shown):
-    """A fenced block of a page; `line` is its first line of code."""
+    """A fenced block of a page; `line` is its first line of code, `output` a block of text right beneath it."""
 
     language: str
     not_run: str | None
+    output: str | None
 
 
 def docstrings(path: Path, module: str | None) -> Iterator[Docstring]:
@@ -107,10 +108,11 @@ def docstrings(path: Path, module: str | None) -> Iterator[Docstring]:
 
 def all_docstrings() -> Iterator[Docstring]:
     """Every one of the installed package, and of the example scripts."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    for package, folder in settings["package-dir"].items():
-        for path in sorted((ROOT / folder).glob("*.py")):
-            yield from docstrings(path, package if path.stem == "__init__" else f"{package}.{path.stem}")
+    for root in draftcert.__path__:
+        for file in sorted(Path(root).rglob("*.py")):
+            module = ".".join(("draftcert", *file.relative_to(root).with_suffix("").parts))
+            # An editable install holds links: what is shown is to be named as it stands in the repository.
+            yield from docstrings(file.resolve(), module.removesuffix(".__init__"))
     for path in SCRIPTS:
         yield from docstrings(path, None)
 
@@ -118,12 +120,15 @@ def all_docstrings() -> Iterator[Docstring]:
 def blocks(path: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
     text = path.read_text(encoding="utf-8")
-    fenced = re.compile(r"^(?:<!-- not run: (.*?) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    fenced = re.compile(
+        r"^(?:<!-- not run: (.*?) -->\n)?```(\w*)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+    )
     found = [
-        Block(path, text.count("\n", 0, match.start(3)) + 1, match[3], match[2], match[1])
+        Block(path, text.count("\n", 0, match.start(3)) + 1, match[3], match[2], match[1], match[4])
         for match in fenced.finditer(text)
     ]
-    assert text.count("```") == 2 * len(found), f"{path}: a fence that is not understood; write it without indent"
+    fences = 2 * len(found) + 2 * sum(block.output is not None for block in found)
+    assert text.count("```") == fences, f"{path}: a fence that is not understood; write it without indent"
     return found
 
 
@@ -151,6 +156,7 @@ def cases(shown: Sequence[Shown]) -> list[Any]:
 
 @pytest.fixture(autouse=True)
 def model_is_installed(request: pytest.FixtureRequest) -> None:
+    """Skips what needs the model where its package is not installed."""
     if request.node.get_closest_marker("model") is None:
         return
     from draftcert.runtime.models import default_gguf
@@ -354,14 +360,14 @@ def test_commands_in_the_text_exist():
 
 
 def in_turn(page: Path) -> list[Any]:
-    """A page up to what needs the model, and a page with that: later blocks use what earlier ones made."""
-    runnable = [block for block in BLOCKS[page] if not block.not_run]
-    before = list(takewhile(lambda block: not block.of_the_model, runnable))
+    """The blocks of a page that need no model, and all of them: later blocks use what earlier ones made."""
     name = page.relative_to(ROOT).as_posix()
-    return [
-        *([pytest.param(before, id=name)] if before else []),
-        *([pytest.param(runnable, id=f"{name} with the model", marks=pytest.mark.model)] if runnable != before else []),
-    ]
+    every = [block for block in BLOCKS[page] if not block.not_run]
+    light = [block for block in every if not block.of_the_model]
+    cases = [pytest.param(light, id=name)] if light else []
+    if every != light:
+        cases.append(pytest.param(every, id=f"{name} with the model", marks=pytest.mark.model))
+    return cases
 
 
 @pytest.mark.parametrize("shown", [case for page in PAGES for case in in_turn(page)])
@@ -370,21 +376,17 @@ def test_blocks_of_pages(
 ):
     monkeypatch.chdir(folder)
     names: dict[str, Any] = {"__name__": "__main__"}
-    printed: str | None = None
     for block in shown:
         if block.language == "console":
-            for command, wanted in console_lines(block):
-                found = console(command)
-                if wanted:
-                    compare(command, wanted, found)
-            printed = None
+            outputs = [(command, wanted, console(command)) for command, wanted in console_lines(block)]
         elif block.language == "python":
-            printed = executed(block, names)
-        elif block.language == "text" and printed is not None:
-            compare(block, block.text, printed)
-            printed = None
+            outputs = [(block, block.output, executed(block, names))]
         else:
-            pytest.fail(f"{block}: '{block.language}' is no block of python or console, nor the output of one above")
+            what = f"'{block.language}' is neither python, console, nor text right beneath python, its output"
+            pytest.fail(f"{block}: {what}; `<!-- not run: REASON -->` above it leaves it out", pytrace=False)
+        for code, wanted, found in outputs:
+            if wanted:
+                compare(code, wanted, found)
 
 
 def executed(block: Block, names: dict[str, Any]) -> str:
@@ -393,7 +395,10 @@ def executed(block: Block, names: dict[str, Any]) -> str:
     # The empty lines before it let tracebacks name the line of the page.
     code = compile("\n" * (block.line - 1) + block.text, str(block.path), "exec")
     with redirect_stdout(printed):
-        exec(code, names)
+        try:
+            exec(code, names)
+        except Exception:
+            raise pytest.fail.Exception(f"{block} fails:\n{traceback.format_exc(limit=-1)}", pytrace=False) from None
     return printed.getvalue()
 
 
