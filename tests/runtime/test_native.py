@@ -38,7 +38,8 @@ def loader(path):
     library.answer
     return library
 
-library = native.loaded_if_possible(lambda: native.load("test kernels", [Path(sys.argv[2])], loader=loader), "nothing is used")
+sources = [Path(sys.argv[2])]
+library = native.loaded_if_possible(lambda: native.load("test kernels", sources, loader=loader), "nothing is used")
 print(library and library.answer())
 """
 SOURCE = 'extern "C" int answer() {{ static int table[1 << 16] = {{{answer}}}; return table[0]; }}'
