@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from .prompts import Prompt, load_prompts, read_prompts
     from .recommendation import Recommendation, Wanted, recommend
     from .records import Audit
-    from .report import Report, write_report
+    from .report import AuditReport, write_report
     from .run import Configuration, run_audit
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Audit",
+    "AuditReport",
     "Configuration",
     "Grid",
     "LogprobsAudit",
     "Prompt",
     "Recommendation",
-    "Report",
     "Wanted",
     "audit_logprobs",
     "certificate_hinge",

@@ -18,7 +18,7 @@ from .tables import Section, Table, sections
 
 
 @dataclass(frozen=True)
-class Report:
+class AuditReport:
     """Where a report was written, and its contents."""
 
     html: Path
@@ -35,7 +35,7 @@ class Report:
         return "\n".join([*facts, *(line for table in shown for line in ("", *as_markdown(table)))])
 
 
-def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
+def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditReport:
     """Write `report.html`, `report.md` and `report.json` into the folder of a finished audit.
 
     The same audit gives the same bytes. `wanted`: the acceptance the recommendation aims at.
@@ -77,7 +77,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
     ):
         written[name] = audit.folder / name
         write_whole(written[name], text)
-    return Report(written["report.html"], written["report.md"], written["report.json"], parts, summary)
+    return AuditReport(written["report.html"], written["report.md"], written["report.json"], parts, summary)
 
 
 def readable(value: Any) -> str:

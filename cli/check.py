@@ -17,7 +17,7 @@ from .console import Json, err, finish, out, print_json, progress
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from ..proofs_check import Report
+    from ..proofs_check import CheckReport
     from ..proofs_check.mutation import Tally
 
 
@@ -109,7 +109,7 @@ BRIDGE_TARGETS: tuple[tuple[tuple[str, ...], str, int], ...] = (
 """Targets of the bridge: generic, tied, with zeros, nearly tied, and the two traps of the pooled form."""
 
 
-def _mutate(report: Report, bar: Progress) -> Tally:
+def _mutate(report: CheckReport, bar: Progress) -> Tally:
     """Mutants of what was checked, spread over the cores."""
     from ..proofs_check.check import EVERY_FORMULA
     from ..proofs_check.mutation import tally
@@ -134,7 +134,7 @@ def _show_mutations(mutated: Tally) -> None:
         out.print(words, style="" if why else "red")
 
 
-def _show(report: Report) -> None:
+def _show(report: CheckReport) -> None:
     table = Table(title="theorems")
     for name in ("theorem", "", "established by", "seconds"):
         table.add_column(name, justify="right" if name == "seconds" else "left")

@@ -32,7 +32,7 @@ PROMPTS = ("code-2", "math-2", "copy-5", "chat-2", "trans-2")
 
 
 def demo(
-    model: Annotated[str, typer.Option(help="Hugging Face id, local folder, GGUF file or smollm2.")] = "smollm2",
+    target: Annotated[str, typer.Option(help="Hugging Face id, local folder, GGUF file or smollm2.")] = "smollm2",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens per prompt.")] = 96,
 ) -> None:
     """Derive the certificates, check every step, validate them against a solver, then decode a real model."""
@@ -43,7 +43,7 @@ def demo(
     _heading("3. The formulas against exact convex programs")
     agreed = _validate()
     _heading("4. Greedy tree decoding")
-    identical = _decode(model, max_new_tokens)
+    identical = _decode(target, max_new_tokens)
     finish(proved and agreed and identical)
 
 
@@ -94,7 +94,7 @@ def _validate() -> bool:
     return report.ok
 
 
-def _decode(model: str, max_new_tokens: int) -> bool:
+def _decode(target_name: str, max_new_tokens: int) -> bool:
     from ..audit.prompts import load_prompts
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
@@ -102,7 +102,7 @@ def _decode(model: str, max_new_tokens: int) -> bool:
 
     try:
         with err.status("loading the model (the first time its weights are unpacked and kept)"):
-            target = load_model(model)
+            target = load_model(target_name)
     except DraftcertError as error:
         raise DraftcertError(f"the demo cannot decode: {error}") from error
     drafter = drafter_by_name("recycling+lookup", target)

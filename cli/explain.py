@@ -33,7 +33,7 @@ def explain(
     first: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="`generate --json`, token list or text.")],
     second: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The other output.")],
     prompt: Annotated[str | None, typer.Option(help="The prompt, where the files hold only tokens or text.")] = None,
-    model: Annotated[str | None, typer.Option(help="The model, where the files do not name it.")] = None,
+    target: Annotated[str | None, typer.Option(help="The model, where the files do not name it.")] = None,
     dtype: Annotated[
         str, typer.Option(help="float32, bfloat16 or float16: the noise is that of this dtype.")
     ] = "float32",

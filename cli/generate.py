@@ -58,7 +58,7 @@ def generate(
         Path | None, typer.Option(help="Prompts from a file: JSONL (messages, turns, prompt or text) or one a line.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts of the file.")] = None,
-    model: Annotated[str, typer.Option(help="Hugging Face id, local folder, GGUF file or smollm2.")] = "smollm2",
+    target: Annotated[str, typer.Option(help="Hugging Face id, local folder, GGUF file or smollm2.")] = "smollm2",
     drafter: Annotated[
         str,
         typer.Option(

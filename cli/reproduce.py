@@ -12,7 +12,7 @@ from .console import Json
 
 
 def reproduce(
-    model: Annotated[str, typer.Option(help="Target, such as Qwen/Qwen3-1.7B.")] = "smollm2",
+    target: Annotated[str, typer.Option(help="Target, such as Qwen/Qwen3-1.7B.")] = "smollm2",
     prompts: Annotated[Path | None, typer.Option(help="UltraChat as JSONL; else 40 prompts of ours.")] = None,
     folder: Annotated[Path, typer.Option("--out", help="Folder; an interrupted run is continued.")] = Path(
         "reproduce-out"

@@ -12,7 +12,7 @@ from ..support.terminal import visible
 from .console import Json, finish, out, print_json, progress
 
 if TYPE_CHECKING:
-    from ..numerics import Report
+    from ..numerics import ValidationReport
 
 
 def validate(
@@ -67,7 +67,7 @@ def validate(
     finish(report.ok)
 
 
-def families_table(report: Report) -> Table:
+def families_table(report: ValidationReport) -> Table:
     """Certified digits of agreement per family of targets."""
     title = f"formulas against exact convex programs, {len(report.outcomes)} cases, seed {report.seed}"
     table = Table(title=title)
@@ -80,7 +80,7 @@ def families_table(report: Report) -> Table:
     return table
 
 
-def sharpness_table(report: Report) -> Table:
+def sharpness_table(report: ValidationReport) -> Table:
     """How close a global optimiser came to the margin bounds."""
     table = Table(title=f"{len(report.reached)} margin bounds under attack, farthest distances in nats")
     table.add_column("rule", overflow="fold", min_width=18)

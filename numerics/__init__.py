@@ -2,19 +2,19 @@
 
 from .acceptance import MeanKLGuarantee, guaranteed_acceptance, mean_kl_for
 from .agreement import Agreed, agree
-from .certificate import Certificate, certificate
+from .certificate import ExactCertificate, certificate
 from .margins import MarginBound, margin_bounds
-from .report import Report
+from .report import ValidationReport
 from .top_logprobs import CertificateInterval, certificate_from_top_logprobs
 from .validate import validate
 
 __all__ = [
     "Agreed",
-    "Certificate",
     "CertificateInterval",
+    "ExactCertificate",
     "MarginBound",
     "MeanKLGuarantee",
-    "Report",
+    "ValidationReport",
     "agree",
     "certificate",
     "certificate_from_top_logprobs",

@@ -8,7 +8,7 @@ from flint import arb, fmpq
 
 from ..theory import DraftcertError
 from .balls import bounds, precision, sum_balls, to_fmpq
-from .certificate import Certificate
+from .certificate import ExactCertificate
 from .divergence import kl
 
 EPSILONS = (fmpq(1, 10**30), fmpq(1, 10**6), fmpq(1, 10))
@@ -21,7 +21,7 @@ def is_rejected(draft: list[fmpq], accepted: set[int], candidates: int) -> bool:
     return sum(q >= best for x, q in enumerate(draft) if x not in accepted) >= candidates
 
 
-def attack(found: Certificate, draw: random.Random, tries: int = 4) -> None:
+def attack(found: ExactCertificate, draw: random.Random, tries: int = 4) -> None:
     """Try to refute a certificate, with exact drafts and divergences in ball arithmetic.
 
     The worst draft must be rejected, at no less than the certificate. Mixed with the target it has a smaller
@@ -49,7 +49,7 @@ def attack(found: Certificate, draw: random.Random, tries: int = 4) -> None:
             )
 
 
-def _divergence(p: list[fmpq], draft: list[fmpq], found: Certificate) -> arb:
+def _divergence(p: list[fmpq], draft: list[fmpq], found: ExactCertificate) -> arb:
     with precision(int(3.33 * found.digits) + 2 * max(found.row.total.bit_length(), 64) + 128):
         return sum_balls(map(kl().term, p, draft))
 

@@ -22,7 +22,7 @@ MAX_DIGITS = 100_000
 
 
 @dataclass(frozen=True)
-class Certificate(Enclosure):
+class ExactCertificate(Enclosure):
     """`C(p) = inf KL(target || draft)` over the drafts that a rule can reject, as a proven enclosure.
 
     It is infinite when fewer than `candidates` tokens are rejected: then every draft is accepted.
@@ -61,7 +61,7 @@ def certificate(
     logits: Any = None,
     logit_ratio: Any = None,
     normalize: bool = False,
-) -> Certificate:
+) -> ExactCertificate:
     """The least KL(target || draft) at which a draft can be rejected, in nats, to `digits` correct digits.
 
     Every draft with a smaller divergence has an accepted token among its `candidates` most likely tokens, whatever its
@@ -108,21 +108,21 @@ def check_candidates(candidates: int, tokens: int) -> None:
 
 def certificate_of_row(
     row: ExactRow, rule: Rule, candidates: int, digits: int, logit_ratio: Fraction | None = None
-) -> Certificate:
+) -> ExactCertificate:
     """`certificate` on a row that is already read."""
     count = accepted_count(rule, row, logit_ratio)
     accepted, competitors = row.order[:count], row.order[count : count + candidates]
     if len(competitors) < candidates:
-        return Certificate(arb("inf"), digits, rule, candidates, None, accepted, competitors, (), row)
+        return ExactCertificate(arb("inf"), digits, rule, candidates, None, accepted, competitors, (), row)
     if not accepted:
         level = row.probability(competitors[-1])
-        return Certificate(arb(0), digits, rule, candidates, level, accepted, competitors, (), row)
+        return ExactCertificate(arb(0), digits, rule, candidates, level, accepted, competitors, (), row)
     weights = [fmpq(weight) for weight in row.ranked[: count + candidates]]
     selected = select_pool(weights[:count], weights[count:])
     pooled = (*accepted[: selected.accepted], *competitors[candidates - selected.competitors :])
     ball = pooled_value([row.weights[x] for x in pooled], selected.level, row.total, digits)
     level = to_fraction(selected.level) / row.total
-    return Certificate(ball, digits, rule, candidates, level, accepted, competitors, pooled, row)
+    return ExactCertificate(ball, digits, rule, candidates, level, accepted, competitors, pooled, row)
 
 
 def projected(accepted: Sequence[Fraction], competitors: Sequence[Fraction], digits: int) -> arb:

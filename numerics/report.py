@@ -79,7 +79,7 @@ class BoundRow:
 
 
 @dataclass(frozen=True)
-class Report:
+class ValidationReport:
     """All outcomes of a run in the order of its cases, and their summary."""
 
     profile: str

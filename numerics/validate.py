@@ -28,14 +28,14 @@ from ..theory.presets import example_rules
 from .agreement import COMPARED, DIGITS, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
 from .balls import to_mpf
-from .certificate import Certificate, certificate_of_row
+from .certificate import ExactCertificate, certificate_of_row
 from .divergence import DIVERGENCES, Divergence
 from .enclosure import rounded
 from .families import FAMILIES, make_row
 from .mutation import mutants
 from .polish import Optimum, certified_digits
 from .program import ALL_CHOICES, Solution, solve
-from .report import Outcome, Report
+from .report import Outcome, ValidationReport
 from .row import ExactRow, read_row
 from .sharpness import Reached, Search, search, searches
 from .shrink import shrink
@@ -191,7 +191,7 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
     return Outcome(case.key, case.family, value, worst, solver_digits, caught, failure)
 
 
-def _solutions(case: Case, row: ExactRow, found: Certificate, divergence: Divergence) -> tuple[Solution, ...]:
+def _solutions(case: Case, row: ExactRow, found: ExactCertificate, divergence: Divergence) -> tuple[Solution, ...]:
     """The solver's answers; without any, a start of our own, from which weak duality proves an optimum or refuses.
 
     Solvers work in double precision and give up on a few programs whose probabilities are 1e-300.
@@ -236,7 +236,7 @@ def validate(
     ray: str | None = None,
     results: Path | str | None = None,
     hours: float | None = None,
-) -> Report:
+) -> ValidationReport:
     """Compare the theory's certificates with exact convex programs on families of targets, and attack its bounds.
 
     Every case is solved by cvxpy, polished to a proven optimum, and compared with the theory's formulas in value and
@@ -295,7 +295,7 @@ def validate(
     if progress:
         progress(len(found), total)
     in_order = [found[key] for key in wanted]
-    return Report(
+    return ValidationReport(
         profile,
         seed,
         tuple(each for each in in_order if isinstance(each, Outcome)),

@@ -1,7 +1,7 @@
 """Is it proved? A small prover decides every claim of the theory; it is the only place that mints `Proved`."""
 
-from .check import Report, check
+from .check import CheckReport, check
 from .ledger import is_proved
 from .prover import ProofError, Proved
 
-__all__ = ["ProofError", "Proved", "Report", "check", "is_proved"]
+__all__ = ["CheckReport", "ProofError", "Proved", "check", "is_proved"]

@@ -45,7 +45,7 @@ class FormulaReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """The result of `check`.
 
     `ledger` says what differs from the committed ledger (`None` when only a part was checked). `formal` is the audit of
@@ -92,7 +92,7 @@ def check(
     theorems: Mapping[str, Theorem] = THEOREMS,
     formulas: Mapping[str, Formula] = EVERY_FORMULA,
     coq_compiled: Path | None = None,
-) -> Report:
+) -> CheckReport:
     """Decide the theorems (all, or those named by `only`) and the formulas they establish.
 
     Args:
@@ -138,7 +138,7 @@ def check(
         proved.append(minted)
         formula_reports.append(FormulaReport(formula.name, formula.sha256, True, minted.by))
     difference = _difference(entries(proved)) if only is None else None
-    return Report(tuple(reports), tuple(formula_reports), formal, coq_says, difference, tuple(proved))
+    return CheckReport(tuple(reports), tuple(formula_reports), formal, coq_says, difference, tuple(proved))
 
 
 def _audit(
