@@ -33,7 +33,7 @@ def explain(
     first: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="`generate --json`, token list or text.")],
     second: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The other output.")],
     prompt: Annotated[str | None, typer.Option(help="The prompt, where the files hold only tokens or text.")] = None,
-    target: Annotated[str | None, typer.Option(help="The model, where the files do not name it.")] = None,
+    target_name: Annotated[str | None, typer.Option("--target", help="Where the files do not name it.")] = None,
     dtype: Annotated[
         str, typer.Option(help="float32, bfloat16 or float16: the noise is that of this dtype.")
     ] = "float32",
@@ -44,17 +44,17 @@ def explain(
 
     Exit status 1 if any pair differs by more than a tie, numerical noise or a budget.
 
-    Example: draftcert explain first.txt second.txt --prompt "Name three moons." --model smollm2
+    Example: draftcert explain first.txt second.txt --prompt "Name three moons." --target smollm2
     """
     from ..runtime.models import load_model
     from ..runtime.trees.explain import explain as run
 
     documents = [_document(path) for path in (first, second)]
-    named = {str(d["model"]) for d in documents if isinstance(d, dict) and "model" in d}
-    if model is None and len(named) != 1:
-        raise DraftcertError(f"give --model: the files name {', '.join(sorted(named)) or 'none'}")
+    named = {str(d["target"]) for d in documents if isinstance(d, dict) and "target" in d}
+    if target_name is None and len(named) != 1:
+        raise DraftcertError(f"give --target: the files name {', '.join(sorted(named)) or 'none'}")
     with err.status("loading the model"):
-        target = load_model(model or named.pop(), dtype, device)
+        target = load_model(target_name or named.pop(), dtype, device)
     sides = [
         _outputs(document, path, prompt, target) for document, path in zip(documents, (first, second), strict=True)
     ]
@@ -69,7 +69,7 @@ def explain(
         if not as_json:
             out.print(f"{visible(a.id)}: {found.verdict}. {found.text}")
     if as_json:
-        print_json({"model": target.name, "outputs": [{"id": name} | asdict(found) for name, found in explained]})
+        print_json({"target": target.name, "outputs": [{"id": name} | asdict(found) for name, found in explained]})
     finish(all(found.verdict in HARMLESS for _, found in explained))
 
 

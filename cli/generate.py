@@ -58,7 +58,9 @@ def generate(
         Path | None, typer.Option(help="Prompts from a file: JSONL (messages, turns, prompt or text) or one a line.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts of the file.")] = None,
-    target: Annotated[str, typer.Option(help="Hugging Face id, local folder, GGUF file or smollm2.")] = "smollm2",
+    target_name: Annotated[
+        str, typer.Option("--target", help="Hugging Face id, local folder, GGUF file or smollm2.")
+    ] = "smollm2",
     drafter: Annotated[
         str,
         typer.Option(
@@ -99,7 +101,7 @@ def generate(
     given = [Prompt(str(i), "", text, ({"role": "user", "content": text},)) for i, text in enumerate(prompt or (), 1)]
     asked = load_prompts(prompts)[:limit] if prompts else given
     with err.status("loading the model"):
-        target = load_model(model, dtype, device)
+        target = load_model(target_name, dtype, device)
     latency = "measured" if cost_aware else None
     with err.status("loading the drafter; a prior is asked of the target once per model"):
         drafted_by = drafter_by_name(drafter, target)
@@ -132,7 +134,7 @@ def generate(
             if result.finish_reasons == ["interrupted"]:
                 break
     if as_json:
-        print_json({"model": target.name, "rule": str(acceptance), "drafter": drafter, "prompts": records})
+        print_json({"target": target.name, "rule": str(acceptance), "drafter": drafter, "prompts": records})
     lossless = acceptance == parse_rule("strict_greedy")
     finish(not lossless or all(record.get("identical", True) for record in records))
 

@@ -36,11 +36,11 @@ def reproduce(
     from ..audit.run import Configuration
     from ..runtime.models import load_tokenizer
 
-    tokenizer = load_tokenizer(model)
+    tokenizer = load_tokenizer(target)
     # A prompt's length is that of its text, without the chat template around it.
     long_enough = (each for each in read_prompts(prompts) if len(tokenizer(each.text)["input_ids"]) >= minimum)
     chosen = list(islice(long_enough, limit))
     if not chosen:
         raise DraftcertError(f"no prompt has {minimum} tokens: give others, or lower --min-prompt-tokens")
-    configuration = Configuration(model, None, steps, dtype, device, Grid())
+    configuration = Configuration(target, None, steps, dtype, device, Grid())
     run_and_report(folder, configuration, chosen, Wanted(), processes, ray, as_json)

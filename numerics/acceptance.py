@@ -24,7 +24,7 @@ class MeanKLGuarantee:
     attains it. A certificate of 0 is rejected for free, an infinite one never. All sums and comparisons are exact.
 
     Args:
-        certificates: one per context, in nats: an array, or `ExactCertificate`, floats (inf allowed), fractions or text.
+        certificates: one per context, in nats: an array, or exact ones, floats (inf allowed), fractions or text.
 
     Raises:
         DraftcertError: no certificates, a negative or NaN one.

@@ -48,7 +48,7 @@ def test_audit_writes_a_report_and_says_where(run, tiny_model, prompt_file, tmp_
 
 
 def test_reproduce_leaves_short_prompts_out(run, tiny_model, prompt_file, tmp_path):
-    arguments = ("reproduce", "--model", tiny_model, "--prompts", prompt_file, "--steps", 3, "--out", tmp_path / "r")
+    arguments = ("reproduce", "--target", tiny_model, "--prompts", prompt_file, "--steps", 3, "--out", tmp_path / "r")
     code, printed = run(*arguments, "--min-prompt-tokens", 10, "--json")
     assert code == 0
     document = json.loads(printed.out)

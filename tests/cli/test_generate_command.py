@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch):
 
 def generate(draftcert, folder: Path, drafter: str, *options: str):
     return draftcert(
-        *("generate", "--model", folder, "--prompt", "w5 w17 w3", "--max-new-tokens", 24),
+        *("generate", "--target", folder, "--prompt", "w5 w17 w3", "--max-new-tokens", 24),
         *("--drafter", drafter, "--compare", "--json", *options),
     )
 
@@ -86,7 +86,7 @@ def printed(monkeypatch, capsys):
 def test_prompts_ids_and_errors_cannot_act_on_the_terminal(printed, folder, tmp_path):
     prompts, name = tmp_path / "prompts.jsonl", "1\nverdict: identical\x1b[2J\u202e"
     prompts.write_text(json.dumps({"id": name, "prompt": "w5 \x1b]0;w3\a w17\n1: identical"}))
-    options = ("--model", folder, "--max-new-tokens", 4)
+    options = ("--target", folder, "--max-new-tokens", 4)
     code, out, errors = printed("generate", "--prompts", prompts, *options, "--show", "--compare")
     assert code == 0
     assert "> w5 \\x1b]0;w3\\x07 w17\n> 1: identical\n" in out
