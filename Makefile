@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 APT := apt-get update -qq && apt-get install -y -qq --no-install-recommends
 SOURCES := $(shell git ls-files --cached --others --exclude-standard '*.py' 2>/dev/null)
 
-.PHONY: help demo test install proofs documents clean FORCE
+.PHONY: help demo test sanitize install proofs documents clean FORCE
 
 help:
 	@echo "make demo     derive, check, validate, then decode with a real model (sets itself up)"
 	@echo "make test     the whole test suite: pytest, pyright, ruff (sets itself up)"
+	@echo "make sanitize  the C++ kernels under the address and undefined-behaviour sanitizers (needs g++)"
 	@echo "make proofs   install Coq if missing and check every proof, formal ones included"
 	@echo "make documents  install Chromium and LaTeX if missing, for the tests of reports and documents"
 	@echo "make install  the virtual environment only"
@@ -42,6 +43,12 @@ test: install
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
+
+sanitize:
+	@mkdir -p build
+	$(CXX) -std=c++17 -O0 -g1 -Wno-psabi -fopenmp -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+		runtime/rows/cpu/rows.cpp runtime/models/layers/layers.cpp tests/runtime/sanitized.cpp -o build/sanitized
+	build/sanitized
 
 # Debian and Ubuntu; elsewhere install them yourself: Coq 8.16 or newer with coq-interval (opam), Chromium, pdflatex.
 proofs: install

@@ -2,7 +2,7 @@
 // own and with LANES the number of floats in a register; hence no include guard.
 
 using V [[gnu::vector_size(4 * LANES)]] = float;
-using I [[gnu::vector_size(4 * LANES)]] = int32_t;
+using Bits [[gnu::vector_size(4 * LANES)]] = uint32_t;
 
 constexpr int kRows = LANES == 16 ? 6 : 3;  // what the registers hold beside four rows of the weight
 
@@ -64,7 +64,7 @@ INLINE V exponential(V x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   V y = (p * (r * r) + r) + 1.0f;
-  y = (V)((I)y + ((I)shifted << 23));
+  y = (V)((Bits)y + ((Bits)shifted << 23));
   return x < -87.0f ? V{} : y;
 }
 

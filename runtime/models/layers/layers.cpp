@@ -27,9 +27,9 @@ INLINE Four load_four(const float* from) {
 
 // (v[0] + v[1]) + (v[2] + v[3]) of each of four.
 INLINE Four sum_lanes(const Four (&v)[4]) {
-  Four low = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6) + __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
-  Four high = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6) + __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
-  return __builtin_shufflevector(low, high, 0, 1, 4, 5) + __builtin_shufflevector(low, high, 2, 3, 6, 7);
+  Four low = Four{v[0][0], v[1][0], v[0][2], v[1][2]} + Four{v[0][1], v[1][1], v[0][3], v[1][3]};
+  Four high = Four{v[2][0], v[3][0], v[2][2], v[3][2]} + Four{v[2][1], v[3][1], v[2][3], v[3][3]};
+  return Four{low[0], low[1], high[0], high[1]} + Four{low[2], low[3], high[2], high[3]};
 }
 
 // A linear layer of `out` outputs, a row of them every `stride` numbers; `add`: to what is there.

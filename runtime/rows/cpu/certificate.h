@@ -113,7 +113,7 @@ Cuts run(const draftcert_rule& rule, Known& known, const std::vector<double>& ga
         break;
       }
       case DRAFTCERT_RANK: {
-        int64_t limit = std::min(int64_t(step->low), vocab);
+        int64_t limit = int64_t(std::min(step->low, double(vocab)));  // a rank may be larger than integers are
         Cut cut{limit, ranked[std::min<int64_t>(limit, ranked.size()) - 1]};
         cuts.push({cut, cut});
         break;

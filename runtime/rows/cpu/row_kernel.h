@@ -122,7 +122,7 @@ class Exp {
 
   INLINE Vec<Real> operator()(Vec<Real> z) const {
     using E = Exponential<Real>;
-    using Bits = Vec<typename E::Bits>;
+    using Bits = Vec<std::make_unsigned_t<typename E::Bits>>;
     Vec<Real> shifted = z * c_ + E::kMagic;
     Vec<Real> rest = z * c_ - (shifted - E::kMagic);
     Vec<Real> power = rest * E::kCoefficients[0] + E::kCoefficients[1];
@@ -155,13 +155,13 @@ class Exp<float> {
     using P = PowersOfTwo;
     using E = Exponential<float>;
     Vec<float> shifted[kCount], rest[kCount], p[kCount];
-    Vec<int32_t> power[kCount];
+    Vec<uint32_t> power[kCount];
 #define EACH _Pragma("GCC unroll 8") for (int i = 0; i < kCount; ++i)
     EACH shifted[i] = z[i] * c_ + E::kMagic;
     EACH rest[i] = z[i] * c_ - (shifted[i] - E::kMagic);
-    EACH power[i] = (Vec<int32_t>)_mm512_permutex2var_ps(low_, (__m512i)shifted[i], high_);
+    EACH power[i] = (Vec<uint32_t>)_mm512_permutex2var_ps(low_, (__m512i)shifted[i], high_);
     EACH p[i] = rest[i] * P::kCoefficients[0] + P::kCoefficients[1];
-    EACH power[i] += (Vec<int32_t>)shifted[i] << (E::kMantissaBits - P::kLogSteps);
+    EACH power[i] += (Vec<uint32_t>)shifted[i] << (E::kMantissaBits - P::kLogSteps);
     EACH p[i] = p[i] * rest[i] + 1.0f;
     EACH e[i] = (Vec<float>)power[i] * p[i];
 #undef EACH

@@ -120,11 +120,11 @@ const PowersOfTwo kPowersOfTwo;
 // smallest integer of all is no logit's key: as a value it reads NaN.
 inline int64_t pack(float value, uint32_t id) {
   int32_t bits = bit_cast<int32_t>(value + 0.0f);  // -0 becomes +0
-  return int64_t(bits ^ (bits >> 31 & 0x7fffffff)) << 32 | uint32_t(~id);
+  return int64_t(uint64_t(bits ^ (bits >> 31 & 0x7fffffff)) << 32 | uint32_t(~id));
 }
 inline __int128 pack(double value, uint32_t id) {
   int64_t bits = bit_cast<int64_t>(value + 0.0);
-  return __int128(bits ^ (bits >> 63 & 0x7fffffffffffffff)) << 64 | uint32_t(~id);
+  return __int128((unsigned __int128)(bits ^ (bits >> 63 & 0x7fffffffffffffff)) << 64 | uint32_t(~id));
 }
 inline float value_of(int64_t key) {
   int32_t bits = int32_t(key >> 32);
