@@ -9,7 +9,6 @@ from __future__ import annotations
 import platform
 import random
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -20,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ...theory import DraftcertError
-from ..native import compiler
+from ..native import compiler_version
 from .certify import certify, row_stats
 from .dispatch import cpu_kernels
 
@@ -140,12 +139,11 @@ def machine() -> dict[str, Any]:
     """What the numbers depend on."""
     kernels = cpu_kernels()
     if kernels is None:
-        raise DraftcertError("there is no compiled kernel to measure: install a C++ compiler")
-    version = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
+        raise DraftcertError("there is no compiled kernel to measure; the warning above says why")
     return {
         "processor": processor(),
         "instructions": INSTRUCTION_SETS[kernels.draftcert_use_instruction_set(-1)],
-        "compiler": version.splitlines()[0],
+        "compiler": compiler_version().splitlines()[0],
         "python": platform.python_version(),
         "torch": torch.__version__,
     }

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import warnings
 
 from torch import Tensor
 
+from ..native import optional
 from . import reference
 from .cpu import build
 from .records import Statistics
@@ -36,12 +36,8 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
 
 @functools.cache
 def cpu_kernels() -> ctypes.CDLL | None:
-    """The compiled kernels, loaded, or `None` after one warning where there is no compiler."""
-    try:
-        return build.library()
-    except (RuntimeError, OSError) as error:
-        warnings.warn(f"the slower reference in torch is used: {error}", RuntimeWarning, stacklevel=2)
-        return None
+    """The compiled kernels, loaded, or `None` after one warning that says why there are none."""
+    return optional(build.library, "the slower reference in torch is used")
 
 
 def cpu_kernels_tried() -> bool:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import warnings
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from ...native import compile_library
+from ...native import load, optional
 
 HERE = Path(__file__).parent
 FILES = ("layers.cpp", "layers.h", "layer_kernel.h")
@@ -54,12 +53,15 @@ class Shape(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The compiled kernels, or `None` after one warning where there is no compiler."""
-    try:
-        kernels = ctypes.CDLL(str(compile_library("layers", [HERE / file for file in FILES])))
-    except (RuntimeError, OSError) as error:
-        warnings.warn(f"trees pass through transformers' layers: {error}", RuntimeWarning, stacklevel=2)
-        return None
+    """The compiled kernels, or `None` after one warning that says why there are none."""
+    sources = [HERE / file for file in FILES]
+    return optional(
+        lambda: load("layer kernels", sources, loader=_loaded), "trees pass through transformers' slower layers"
+    )
+
+
+def _loaded(path: str) -> ctypes.CDLL:
+    kernels = ctypes.CDLL(path)
     array, count, integer = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
     kernels.draftcert_layers.argtypes = [
         ctypes.POINTER(Shape), ctypes.POINTER(Layer), array, array, array, integer, integer

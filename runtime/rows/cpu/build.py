@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from ...native import compile_library
+from ...native import load
 
 HERE = Path(__file__).parent
 FILES = ("rows.cpp", "operators.cpp", "rows.h", "row_kernel.h", "certificate.h", "../../generated/formulas.h")
@@ -20,7 +20,12 @@ LINKED = [
     f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
     *("-isystem", str(TORCH / "include"), f"-L{TORCH / 'lib'}", "-lc10", "-ltorch_cpu"),
 ]
-"""What operators of torch are compiled and linked with."""
+"""What operators of torch are compiled and linked with.
+
+These belong to one version of torch, hence no wheel carries the library. torch's stable interface has all that
+operators.cpp needs, but from torch 2.10 on only, and a wheel is built without torch beside it: for the seconds of the
+first call it would cost the versions before, wheels for each platform, and torch itself as a requirement of the build.
+"""
 
 
 @functools.cache
@@ -28,8 +33,14 @@ def library() -> ctypes.CDLL:
     """The kernels, which from now on serve the operators of `runtime.rows.operators` on CPU tensors.
 
     `rows.h` and `operators.cpp` say what they do.
+
+    Raises:
+        NoLibraryError: they cannot be compiled or loaded.
     """
-    path = str(compile_library("rows", [HERE / file for file in FILES], LINKED, torch.__version__))
+    return load("row kernels", [HERE / file for file in FILES], LINKED, f"torch {torch.__version__}", _loaded)
+
+
+def _loaded(path: str) -> ctypes.CDLL:
     torch.ops.load_library(path)
     kernels = ctypes.CDLL(path)
     kernels.draftcert_use_instruction_set.restype = ctypes.c_int

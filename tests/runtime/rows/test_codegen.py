@@ -90,7 +90,7 @@ def test_cxx_to_the_last_digits(tmp_path):
         'extern "C" double c(double p, double r, double a) { return draftcert::certificate_of_gaps(p, r, a); }\n'
     )
     flags = ["-std=c++17", "-O2", "-Wall", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([compiler(), *flags, str(source), "-o", str(library)], check=True)
+    subprocess.run([*compiler(), *flags, str(source), "-o", str(library)], check=True)
     functions = ctypes.CDLL(str(library))
     functions.h.argtypes, functions.h.restype = [ctypes.c_double], ctypes.c_double
     functions.c.argtypes, functions.c.restype = [ctypes.c_double] * 3, ctypes.c_double
