@@ -70,12 +70,12 @@ def audit_logprobs(
     file: str | Path,
     rule: Rule | str = "strict_greedy",
     candidates: int = 1,
-    vocabulary: int | None = None,
+    vocab_size: int | None = None,
     near: float = 0.05,
 ) -> LogprobsAudit:
     """Certificates of every position in a file of server responses.
 
-    `vocabulary`: the number of tokens, if known, narrows intervals. `near`: a lead of fewer nats than this is called
+    `vocab_size`: the number of tokens, if known, narrows intervals. `near`: a lead of fewer nats than this is called
     near: noise of the hardware may change which token is chosen there.
 
     Raises:
@@ -83,11 +83,11 @@ def audit_logprobs(
             message names the line and the position.
     """
     rule = parse_rule(rule)
-    positions = [_position(row, rule, candidates, vocabulary, near) for row in read_responses(file)]
+    positions = [_position(row, rule, candidates, vocab_size, near) for row in read_responses(file)]
     return LogprobsAudit(rule, candidates, positions)
 
 
-def _position(row: TopLogprobs, rule: Rule, candidates: int, vocabulary: int | None, near: float) -> Position:
+def _position(row: TopLogprobs, rule: Rule, candidates: int, vocab_size: int | None, near: float) -> Position:
     if not row.contiguous:
         return Position(row.where, row.chosen.token, None, None, "", 0.0, math.inf, False)
     # A token of probability zero says nothing that the remaining mass does not.
@@ -96,15 +96,15 @@ def _position(row: TopLogprobs, rule: Rule, candidates: int, vocabulary: int | N
         raise DraftcertError(f"{row.where}: no token has a probability above 0")
     logprobs = [entry.logprob for entry in listed]
     error = rounding(logprobs)
-    lists = _possible(logprobs, error, vocabulary)
+    lists = _possible(logprobs, error, vocab_size)
     try:
-        found = [certificate_from_top_logprobs(each, rule, candidates, vocabulary=vocabulary) for each in lists]
+        found = [certificate_from_top_logprobs(each, rule, candidates, vocab_size=vocab_size) for each in lists]
         fewest, most = min(each.fewest for each in found), max(each.most for each in found)
         if fewest < most:
             # What is accepted turns within the rounding or with the unseen tail: the ends on every list.
             at_least, at_most = (
                 [
-                    certificate_from_top_logprobs(each, f"top_m({count})", candidates, vocabulary=vocabulary)
+                    certificate_from_top_logprobs(each, f"top_m({count})", candidates, vocab_size=vocab_size)
                     for each in lists
                 ]
                 for count in (max(fewest, 1), min(most, len(listed)))
@@ -128,20 +128,20 @@ def _position(row: TopLogprobs, rule: Rule, candidates: int, vocabulary: int | N
     )
 
 
-def _possible(logprobs: list[float], error: float, vocabulary: int | None) -> list[tuple[float, ...]]:
+def _possible(logprobs: list[float], error: float, vocab_size: int | None) -> list[tuple[float, ...]]:
     """The lists at the ends of what a list may have been before rounding.
 
     Thresholds are a probability, or move with the most likely token: so all others are moved with it, and against it.
     Then all are moved together, as far as the server's sum over the row may be off and the masses stay possible: the
     listed ones at most 1, and at least that with unlisted tokens no likelier than the last.
     """
-    off = normalizer_error(vocabulary)
+    off = normalizer_error(vocab_size)
     lists = []
     for top, others in ((error, -error), (-error, error), (error, error), (-error, -error)):
         first = logprobs[0] + top
         moved = [first, *(min(value + others, first) for value in logprobs[1:])]
         listed = math.fsum(map(math.exp, moved))
-        most = math.inf if vocabulary is None else listed + (vocabulary - len(moved)) * math.exp(moved[-1])
+        most = math.inf if vocab_size is None else listed + (vocab_size - len(moved)) * math.exp(moved[-1])
         highest = min(off, -math.log(listed))
         lowest = min(max(-off, -math.log(most)), highest) if most > 0 else highest
         lists += [tuple(value + shift for value in moved) for shift in (lowest, highest)]

@@ -176,16 +176,16 @@ def _log(item: dict[str, Any]) -> float:
 
 
 FLOAT32_UNIT = 2.0**-24
-LARGEST_VOCABULARY = 2**18
+LARGEST_VOCAB_SIZE = 2**18
 
 
-def normalizer_error(vocabulary: int | None = None) -> float:
+def normalizer_error(vocab_size: int | None = None) -> float:
     """By how much all log-probabilities of a row may be off together, relative to the true ones.
 
     Servers sum the exponentials of a row in single precision, some of them one by one: `V 2^-24` for V tokens. An
     answer of llama.cpp over all 49,152 tokens of a vocabulary was found to sum to 1 + 1.8e-4.
     """
-    return (vocabulary or LARGEST_VOCABULARY) * FLOAT32_UNIT
+    return (vocab_size or LARGEST_VOCAB_SIZE) * FLOAT32_UNIT
 
 
 def rounding(logprobs: Sequence[float]) -> float:

@@ -91,7 +91,7 @@ def logprobs(
     file: Annotated[Path, typer.Argument(help="Response of an OpenAI-compatible server (JSON, JSONL or SSE).")],
     rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
     candidates: Annotated[int, typer.Option(min=1, help="Candidates per tree node.")] = 1,
-    vocabulary: Annotated[
+    vocab_size: Annotated[
         int | None, typer.Option(min=2, help="Tokens of the vocabulary; unknown: any number.")
     ] = None,
     near: Annotated[float, typer.Option(min=0, help="A lead of fewer nats is called near a tie.")] = 0.05,
@@ -99,12 +99,12 @@ def logprobs(
 ) -> None:
     """Certificates from a server's top-k log-probabilities: exact where the list determines them, else intervals.
 
-    Example: draftcert audit logprobs response.json --rule "top_m(2)" --candidates 2 --vocabulary 49152
+    Example: draftcert audit logprobs response.json --rule "top_m(2)" --candidates 2 --vocab-size 49152
     """
     from ..audit.logprobs import audit_logprobs
     from ..audit.report import readable
 
-    found = audit_logprobs(file, rule, candidates, vocabulary, near)
+    found = audit_logprobs(file, rule, candidates, vocab_size, near)
     if as_json:
         print_json(found.as_dict())
         return

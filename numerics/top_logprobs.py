@@ -42,22 +42,22 @@ class CertificateInterval:
 
 
 def certificate_from_top_logprobs(
-    logprobs: Sequence[Any], rule: Rule | str, candidates: int = 1, *, vocabulary: int | None = None
+    logprobs: Sequence[Any], rule: Rule | str, candidates: int = 1, *, vocab_size: int | None = None
 ) -> CertificateInterval:
     """The certificate from the k largest log-probabilities of the target, as servers return them.
 
     The unlisted tokens share the remaining mass, none being likelier than the last listed one. The certificate is
     exact when the rejected candidates are all listed and no unlisted token can be accepted; else the interval holds it
-    for every way to share that mass. With `vocabulary` the upper end is finite more often.
+    for every way to share that mass. With `vocab_size` the upper end is finite more often.
 
     Args:
         logprobs: natural logarithms of the k largest probabilities, most likely first; exact numbers as given.
         rule: a rule on probabilities (not MARS, which needs logits).
         candidates: how many tokens the drafter proposes, at least 1.
-        vocabulary: number of tokens in all, if known.
+        vocab_size: number of tokens in all, if known.
 
     Raises:
-        DraftcertError: an empty or unsorted list, masses above 1, a vocabulary smaller than the list, a rule on logits.
+        DraftcertError: an empty or unsorted list, masses above 1, a `vocab_size` below the list's, a rule on logits.
 
     >>> import math
     >>> certificate_from_top_logprobs([math.log(0.9), math.log(0.05)], "strict_greedy").exact
@@ -70,9 +70,9 @@ def certificate_from_top_logprobs(
         raise DraftcertError(f"candidates = {candidates!r}: give a whole number, at least 1")
     listed = _masses(logprobs)
     rest = max(1 - sum(listed, Fraction(0)), Fraction(0))
-    if vocabulary is not None and vocabulary < len(listed):
-        raise DraftcertError(f"vocabulary = {vocabulary}, but {len(listed)} tokens are listed")
-    unlisted = None if vocabulary is None else vocabulary - len(listed)
+    if vocab_size is not None and vocab_size < len(listed):
+        raise DraftcertError(f"vocab_size = {vocab_size}, but {len(listed)} tokens are listed")
+    unlisted = None if vocab_size is None else vocab_size - len(listed)
     if unlisted is not None:
         room = unlisted * listed[-1]
         if rest > room + TOLERANCE:

@@ -156,10 +156,10 @@ class GreedyTreeDecoder:
         for row, prompt in enumerate(prompts):
             if not prompt:
                 raise DraftcertError(f"prompt {row} is empty: greedy decoding starts from at least one token")
-            if not 0 <= min(prompt) <= max(prompt) < self._engine.vocabulary:
-                bad = next(token for token in prompt if not 0 <= token < self._engine.vocabulary)
+            if not 0 <= min(prompt) <= max(prompt) < self._engine.vocab_size:
+                bad = next(token for token in prompt if not 0 <= token < self._engine.vocab_size)
                 raise DraftcertError(
-                    f"prompt {row} has token {bad}, but the target's vocabulary is 0 to {self._engine.vocabulary - 1}"
+                    f"prompt {row} has token {bad}, but the target's vocabulary is 0 to {self._engine.vocab_size - 1}"
                 )
             if len(prompt) + budget > self._engine.max_positions:
                 raise DraftcertError(
@@ -237,7 +237,7 @@ class GreedyTreeDecoder:
                 f"the drafter proposed {len(tree)} nodes to depth {max(tree.depths)}, but was asked for at most "
                 f"{self.max_nodes} to depth {depth}"
             )
-        tree.check_vocabulary(self._engine.vocabulary)
+        tree.check_vocabulary(self._engine.vocab_size)
         return tree if self.latency is None else self.latency.prune(tree)
 
 

@@ -92,8 +92,8 @@ def explain(
     tokens = (first[shared], second[shared])
     context = [*prompt, *first[:shared]]
     for token in (*context, *tokens):
-        if not 0 <= token < forward.vocabulary:
-            raise DraftcertError(f"token {token} lies outside the target's vocabulary 0 to {forward.vocabulary - 1}")
+        if not 0 <= token < forward.vocab_size:
+            raise DraftcertError(f"token {token} lies outside the target's vocabulary 0 to {forward.vocab_size - 1}")
     row, others = evaluations(forward, context, tree_nodes)
     greedy = int(row.argmax())
     ranks = (rank(row, tokens[0]), rank(row, tokens[1]))
@@ -130,7 +130,7 @@ def evaluations(forward: TreeForward, context: Sequence[int], nodes: int) -> tup
     cache.lengths[0] = len(context) - 1
     alone = forward([Tree((root,), (-1,))], cache)[0][0]
     others = [whole]
-    nodes = min(nodes, forward.vocabulary, forward.max_positions - len(context))
+    nodes = min(nodes, forward.vocab_size, forward.max_positions - len(context))
     if nodes > 1:
         others.append(forward([Tree((root, *range(nodes - 1)), (-1, *[0] * (nodes - 1)))], cache)[0][0])
         others.append(forward([Tree((root,) * nodes, tuple(range(-1, nodes - 1)))], cache)[0][0])

@@ -31,7 +31,7 @@ class TreeForward:
     def __init__(self, model: Any, fast: bool = True, fixed_shapes: bool = False):
         self.model = model.eval()
         self.config = model.config.get_text_config(decoder=True)
-        self.vocabulary = model.get_output_embeddings().weight.shape[0]
+        self.vocab_size = model.get_output_embeddings().weight.shape[0]
         self.max_positions = getattr(self.config, "max_position_embeddings", None) or 2**62
         pad = getattr(model.generation_config, "pad_token_id", None)
         self.pad_token = 0 if pad is None else pad

@@ -77,7 +77,7 @@ def test_logprobs_prints_certificates_and_no_claim_about_a_drafter(run, tmp_path
     file = tmp_path / "response.json"
     top = [{"token": "a", "logprob": -0.5108256237659907}, {"token": "b", "logprob": -0.916290731874155}]
     file.write_text(json.dumps({"choices": [{"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}]}))
-    code, printed = run("audit", "logprobs", file, "--vocabulary", 2)
+    code, printed = run("audit", "logprobs", file, "--vocab-size", 2)
     assert code == 0
     assert "0.0201" in printed.out
     assert "nothing here certifies a drafter" in printed.out.replace("\n", " ")

@@ -38,7 +38,7 @@ def row(*probabilities):
 
 
 def test_a_list_that_shows_the_competitor_determines_the_certificate(write):
-    (found,) = audit_logprobs(write(chat(row(0.6, 0.4))), vocabulary=2).positions
+    (found,) = audit_logprobs(write(chat(row(0.6, 0.4))), vocab_size=2).positions
     assert found.determined
     assert found.lower <= 0.020135513550688866 <= found.upper
     assert found.upper - found.lower < 1e-6
@@ -47,7 +47,7 @@ def test_a_list_that_shows_the_competitor_determines_the_certificate(write):
 def test_what_the_unseen_tail_decides_is_an_interval_that_holds_every_completion(write):
     listed = [0.5, 0.2, 0.1]
     file = write(chat(row(*listed)))
-    (found,) = audit_logprobs(file, "top_m(2)", 2, vocabulary=8).positions
+    (found,) = audit_logprobs(file, "top_m(2)", 2, vocab_size=8).positions
     assert not found.determined
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -118,6 +118,6 @@ def test_the_summary_counts(write):
 
 def test_contradictions_are_refused_with_their_place(write):
     with pytest.raises(DraftcertError, match=r"response.json:1, choice 0, position 0: .*vocabulary"):
-        audit_logprobs(write(chat(row(0.5, 0.1))), vocabulary=3)
+        audit_logprobs(write(chat(row(0.5, 0.1))), vocab_size=3)
     with pytest.raises(DraftcertError, match="raw logits"):
         audit_logprobs(write(chat(row(0.5, 0.1))), "mars(0.9)")

@@ -65,7 +65,7 @@ def test_each_recorded_answer_is_read_and_judged(server, name):
     file = RECORDED / server / name
     positions = read_responses(file)
     assert len(positions) == SERVERS[server][name][1].get("max_tokens", 4)
-    judged = audit_logprobs(file, vocabulary=VOCABULARY).positions
+    judged = audit_logprobs(file, vocab_size=VOCABULARY).positions
     for position, found in zip(positions, judged, strict=True):
         if not position.contiguous:
             assert (found.lower, found.upper, found.determined, found.top) == (0, math.inf, False, None)
@@ -169,7 +169,7 @@ def test_a_live_server_s_answers_hold_by_its_own_whole_row(live, tmp_path):
     for name, (path, body) in SERVERS[server].items():
         file = tmp_path / name
         file.write_text(ask(url, path, body))
-        assert len(audit_logprobs(file, vocabulary=VOCABULARY).positions) == body.get("max_tokens", 4)
+        assert len(audit_logprobs(file, vocab_size=VOCABULARY).positions) == body.get("max_tokens", 4)
     path, body = NATIVE["native.json"] if server == "llama_server" else REQUESTS["completions.json"]
     full = {**body, "n_predict": 1, "n_probs": VOCABULARY, "max_tokens": 1, "logprobs": VOCABULARY}
     (tmp_path / "full.json").write_text(ask(url, path, full))

@@ -37,7 +37,7 @@ def test_interval_holds_the_certificate_of_the_full_target(rule):
         full = certificate(target, rule, m, digits=12, normalize=True).value
         logs = [math.log(p) for p in target[:k] / target.sum()]
         for vocabulary in (None, tokens):
-            found = certificate_from_top_logprobs(logs, rule, m, vocabulary=vocabulary)
+            found = certificate_from_top_logprobs(logs, rule, m, vocab_size=vocabulary)
             assert found.lower <= full + 1e-9, (target, k, m, vocabulary)
             if vocabulary or tokens - k >= m:
                 assert full <= found.upper + 1e-9, (target, k, m, vocabulary)
@@ -54,7 +54,7 @@ def test_exact_when_candidates_are_listed():
 
 def test_ends_of_the_interval_are_reached():
     """One token of 0.6 is listed; the best competitor has between 0.4/4 and 0.4 of five tokens."""
-    found = certificate_from_top_logprobs([math.log(0.6)], "strict_greedy", vocabulary=5)
+    found = certificate_from_top_logprobs([math.log(0.6)], "strict_greedy", vocab_size=5)
     assert abs(found.lower - certificate([0.6, 0.4], "strict_greedy").value) < 1e-12
     assert abs(found.upper - certificate([0.6, 0.1, 0.1, 0.1, 0.1], "strict_greedy").value) < 1e-12
 
@@ -67,8 +67,8 @@ def test_ends_of_the_interval_are_reached():
         ([-0.1, -0.2], {}, "more than 1"),
         ([math.nan], {}, "log-probability 0 is nan"),
         ([-1.0], {"candidates": 0}, "candidates = 0"),
-        ([-1.0, -1.1], {"vocabulary": 1}, "vocabulary = 1"),
-        ([-1.0], {"vocabulary": 2}, "not the top"),
+        ([-1.0, -1.1], {"vocab_size": 1}, "vocab_size = 1"),
+        ([-1.0], {"vocab_size": 2}, "not the top"),
     ],
 )
 def test_bad_lists(logprobs, options, message):

@@ -37,7 +37,7 @@ class Assistant(SuccessorDrafter):
     def __init__(
         self,
         draft: Any,
-        target_vocabulary: int | None = None,
+        target_vocab_size: int | None = None,
         width: int = 4,
         beam: int = 2,
         depth: int = 4,
@@ -45,13 +45,13 @@ class Assistant(SuccessorDrafter):
     ):
         self.forward = TreeForward(draft.model if isinstance(draft, LoadedModel) else draft)
         self.width, self.beam, self.depth, self.confidence = width, beam, depth, confidence
-        self.vocabulary = min(self.forward.vocabulary, target_vocabulary or self.forward.vocabulary)
-        if target_vocabulary not in (None, self.forward.vocabulary):
+        self.vocab_size = min(self.forward.vocab_size, target_vocab_size or self.forward.vocab_size)
+        if target_vocab_size not in (None, self.forward.vocab_size):
             _log.warning(
                 "the target has %d token ids and the draft model %d: only the %d shared ones are drafted",
-                target_vocabulary,
-                self.forward.vocabulary,
-                self.vocabulary,
+                target_vocab_size,
+                self.forward.vocab_size,
+                self.vocab_size,
             )
         self._cache = self.forward.new_cache([1], 64)
         self._found: dict[tuple[int, ...], Successors] = {}
@@ -67,7 +67,7 @@ class Assistant(SuccessorDrafter):
         """Run the draft model over what was committed since, then level by level over its own most likely nodes."""
         self._found = {}
         fresh = list(context[self._cache.lengths[0] :])
-        if max(fresh) >= self.forward.vocabulary:  # a token the draft model does not have: it cannot go on from here
+        if max(fresh) >= self.forward.vocab_size:  # a token the draft model does not have: it cannot go on from here
             return
         if self._cache.lengths[0]:
             chain = Tree(tuple(fresh), tuple(range(-1, len(fresh) - 1)))
@@ -87,7 +87,7 @@ class Assistant(SuccessorDrafter):
                     tokens.append(path[-1])
                 logits = self.forward([Tree(tuple(tokens), tuple(parents))], self._cache)[0]
                 rows = logits[[nodes[path] for path, _ in level]]
-            top = rows[:, : self.vocabulary].float().softmax(-1).topk(min(self.width, self.vocabulary))
+            top = rows[:, : self.vocab_size].float().softmax(-1).topk(min(self.width, self.vocab_size))
             likely: list[tuple[tuple[int, ...], float]] = []
             for (path, mass), ids, chances in zip(level, top.indices.tolist(), top.values.tolist(), strict=True):
                 self._found[path] = list(zip(ids, chances, strict=True))

@@ -39,14 +39,14 @@ def successor_table(
     root = forward.config.bos_token_id or 0  # there is none for some models: their first token is as good
     table: SuccessorTable = []
     start = perf_counter()
-    while len(table) < forward.vocabulary and perf_counter() - start < seconds:
-        children = range(len(table), min(len(table) + _AT_ONCE, forward.vocabulary))
+    while len(table) < forward.vocab_size and perf_counter() - start < seconds:
+        children = range(len(table), min(len(table) + _AT_ONCE, forward.vocab_size))
         tree = Tree((root, *children), (-1, *[0] * len(children)))
         logits = forward([tree], forward.new_cache([0], len(tree)))[0][1:].float()
-        top = logits.softmax(-1).topk(min(_SUCCESSORS, forward.vocabulary))
+        top = logits.softmax(-1).topk(min(_SUCCESSORS, forward.vocab_size))
         table += zip(top.indices.tolist(), top.values.tolist(), strict=True)
         if on_progress is not None:
-            on_progress(len(table) / forward.vocabulary)
+            on_progress(len(table) / forward.vocab_size)
     return table
 
 

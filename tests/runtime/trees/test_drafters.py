@@ -195,7 +195,7 @@ def test_no_drafter_changes_the_output(name: str, kind: str, tiny: Any, hf_greed
 
 def test_assistant_of_a_smaller_vocabulary_drafts_shared_ids_only(tiny: Any, caplog: pytest.LogCaptureFixture) -> None:
     model = tiny()
-    drafter = Assistant(model, target_vocabulary=40).begin([1, 2])
+    drafter = Assistant(model, target_vocab_size=40).begin([1, 2])
     assert "only the 40 shared ones" in caplog.text
     assert max(drafter.propose([1, 2], 30, 3).tokens) < 40
     assert len(drafter.propose([1, 2, 61], 30, 3)) == 1
