@@ -43,9 +43,9 @@ def milliseconds(call: Callable[[], object]) -> float:
 
 def check(rows: torch.Tensor, draft: torch.Tensor, k: int, temperature: float) -> None:
     """The kernels against the float64 reference on the same device."""
-    from draftcert.runtime.rows.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda import launch
 
-    found, expected = launch(rows, k, temperature, draft), reference.statistics(rows, k, temperature)
+    (found, _), expected = launch.statistics(rows, k, temperature, draft), reference.statistics(rows, k, temperature)
     what = f"on {tuple(rows.shape)} {rows.dtype} at temperature {temperature}"
     for name in ("max", "argmax", "top_values", "top_ids"):
         if not torch.equal(getattr(found.stats, name), getattr(expected, name)):
@@ -70,12 +70,12 @@ def launches(call: Callable[[], object]) -> int:
 
 def captured(rows: torch.Tensor, k: int) -> bool:
     """Whether the launches replay from a CUDA graph to the same statistics."""
-    from draftcert.runtime.rows.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda import launch
 
-    expected = launch(rows, k).stats
+    expected = launch.statistics(rows, k)[0].stats
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        found = launch(rows, k).stats
+        found = launch.statistics(rows, k)[0].stats
     graph.replay()
     torch.cuda.synchronize()
     return all(torch.equal(getattr(found, name), value) for name, value in vars(expected).items())
@@ -83,7 +83,7 @@ def captured(rows: torch.Tensor, k: int) -> bool:
 
 def measure(rounds: int, k: int) -> dict[str, Any]:
     """Everything, as a document that JSON can hold."""
-    from draftcert.runtime.rows.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda import launch
 
     tables = []
     for count, size in SHAPES:
@@ -94,8 +94,8 @@ def measure(rounds: int, k: int) -> dict[str, Any]:
                 check(rows[:64], draft[:64], k, temperature)
             calls = benchmark.competitors(rows, k, compiled=True)
             ours: dict[str, Callable[[], object]] = {
-                STATS: lambda rows=rows: launch(rows, k),
-                PAIR: lambda rows=rows, draft=draft: launch(rows, k, 1.0, draft),
+                STATS: lambda rows=rows: launch.statistics(rows, k),
+                PAIR: lambda rows=rows, draft=draft: launch.statistics(rows, k, 1.0, draft),
             }
             calls = {name: calls[name] for name in (READ, COPY, EAGER, COMPILED)} | ours
             times = benchmark.interleaved(calls, rounds, milliseconds)

@@ -19,7 +19,7 @@ import sympy
 from ...theory import FORMULAS, DraftcertError, Formula
 from ..generated import FOLDER
 from .printers import Cxx, Torch, Triton
-from .special import DOUBLE, SINGLE, Special
+from .special import DOUBLE, Special
 
 LAYERS = FOLDER.parents[1]
 LEDGERS = {"Proved": LAYERS / "proofs_check" / "ledger.json", "Agreed": LAYERS / "numerics" / "ledger.json"}
@@ -98,7 +98,7 @@ BACKENDS = (
     Backend(
         file="triton_formulas.py",
         printer=Triton({"fully_qualified_modules": False}),
-        special=SINGLE,
+        special=DOUBLE,
         head=f'"""{NOTICE}"""\n\nimport triton\nimport triton.language as tl\n\n'
         "from ..rows.cuda.special import expm1, log1p\n",
         tail="",

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import warnings
+from types import ModuleType
 
 from torch import Tensor
 
-from ...theory import Rule
+from ...theory import DraftcertError, Rule
 from . import reference
 from .cpu import build
 from .program import largest_rank, program
@@ -26,14 +28,29 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
     With a temperature, `max`, `logsumexp` and `top_values` are those of the divided logits; the order is always that of
     the logits as they are stored.
     """
-    if rows.device.type == "cuda":
-        from .cuda.row_stats import statistics as on_cuda
-
-        return on_cuda(rows, k, temperature, draft)
+    if rows.device.type == "mps":
+        raise DraftcertError("logits on mps, where torch has no float64: move them to the CPU with logits.cpu()")
+    kernels = cuda_kernels() if rows.device.type == "cuda" else None
+    if kernels is not None and kernels.serves(rows, k, temperature, draft):
+        return kernels.statistics(rows, k, temperature, draft)[0]
     stats = reference.statistics(rows, k, temperature)
     if draft is None:
         return Statistics(stats)
     return Statistics(stats, *reference.divergence(rows, draft, temperature))
+
+
+@functools.cache
+def cuda_kernels() -> ModuleType | None:
+    """The module of the launches, or `None` after one warning where there is no triton."""
+    try:
+        return importlib.import_module(".cuda.launch", __package__)
+    except ImportError as error:
+        warnings.warn(
+            f"CUDA tensors go through the slower reference in torch; pip install triton for the kernels: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
 
 
 @functools.cache
