@@ -40,7 +40,8 @@ def test_the_pass_over_the_logits_has_wide_loads_in_flight_and_no_spills(capabil
     code = machine_code(capability, dtype, pair=pair)
     # The first block, the next one within the loop, and the last one.
     assert code.wide_loads == 3 * (1 + pair) * (8 if dtype == "fp32" else 4), code
-    assert code.spilled_bytes == 0 and code.registers <= registers, code
+    assert code.spilled_bytes == 0, code
+    assert code.registers <= registers, code
 
 
 @needs_triton
