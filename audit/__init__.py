@@ -1,5 +1,35 @@
 """What the theory says about real model pairs, servers and outputs."""
 
-from .prompts import Prompt, load_prompts, read_prompts
+from typing import TYPE_CHECKING
 
-__all__ = ["Prompt", "load_prompts", "read_prompts"]
+from ..theory.imports import lazy_names
+
+if TYPE_CHECKING:
+    from .logprobs import LogprobsAudit, audit_logprobs
+    from .losses import certificate_hinge
+    from .measure import Grid
+    from .prompts import Prompt, load_prompts, read_prompts
+    from .recommendation import Recommendation, Wanted, recommend
+    from .records import Audit
+    from .report import Report, write_report
+    from .run import Configuration, run_audit
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = [
+    "Audit",
+    "Configuration",
+    "Grid",
+    "LogprobsAudit",
+    "Prompt",
+    "Recommendation",
+    "Report",
+    "Wanted",
+    "audit_logprobs",
+    "certificate_hinge",
+    "load_prompts",
+    "read_prompts",
+    "recommend",
+    "run_audit",
+    "write_report",
+]

@@ -55,20 +55,20 @@ def _described(step: Step, target: LoadedModel) -> dict[str, Any]:
     for node, (token, parent) in enumerate(zip(step.tree.tokens, step.tree.parents, strict=True)):
         row = log_probabilities[node]
         shown = zip(step.rows.top_ids[node, :SHOWN].tolist(), row[:SHOWN].exp().tolist(), strict=True)
-        width = len(step.tree.children[node])
+        candidates = len(step.tree.children[node])
         nodes.append(
             {
                 "parent": parent,
                 "token": text(token),
                 "accepted": node in step.path,
                 "target": [[text(likely), round(probability, 4)] for likely, probability in shown],
-                "certificate": _strict_greedy(row, width) if 0 < width < len(row) else None,
+                "certificate": _strict_greedy(row, candidates) if 0 < candidates < len(row) else None,
             }
         )
     return {"nodes": nodes, "committed": [text(token) for token in step.tokens]}
 
 
-def _strict_greedy(log_probabilities: torch.Tensor, width: int) -> float:
+def _strict_greedy(log_probabilities: torch.Tensor, candidates: int) -> float:
     gaps = (log_probabilities[0] - log_probabilities)[None]
-    projected = project(log_probabilities[:1].exp(), gaps, torch.ones(1, dtype=torch.long), width)
+    projected = project(log_probabilities[:1].exp(), gaps, torch.ones(1, dtype=torch.long), candidates)
     return round(float(projected.value), 4)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..theory.errors import DraftcertError
+from ..theory.imports import optional
 from .tables import Chart, Table
 
 # Colours that stay apart for colour-blind readers (Okabe and Ito 2008), and dashes for print.
@@ -34,11 +34,10 @@ def draw(table: Table) -> str:
     """
     if table.chart is None:
         raise ValueError(f"table {table.key} has no chart")
-    try:
+    with optional("report"):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DraftcertError("reports need matplotlib: pip install 'draftcert[report]'") from error
+
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": table.key}):
         figure = Figure(figsize=(4.8, 3.4), layout="constrained")
         axes = figure.add_subplot()

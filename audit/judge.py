@@ -8,23 +8,23 @@ and a lower bound elsewhere; acceptance is undercounted in the same way, never o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
-import sympy
 import torch
 
+from ..runtime.rows.program import program
 from ..runtime.rows.projection import project
-from ..runtime.rows.threshold import LOG_TOP, Enclosure, accepted_set
+from ..runtime.rows.threshold import Enclosure, Known, accepted_set
 from ..theory import Rule
 from ..theory.presets import MEDUSA_FLOOR
-from ..theory.statistics import Entropy
 from .measure import is_hit
 from .records import Audit
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A rule and width on every position of an audit."""
+    """A rule and number of candidates on every position of an audit."""
 
     certificates: np.ndarray
     accepted: np.ndarray
@@ -41,23 +41,22 @@ class Judge:
     def __init__(self, audit: Audit) -> None:
         self._log = torch.tensor(audit.column("top_logprobs"))
         self._gaps = self._log[:, :1] - self._log
-        statistics = {
-            LOG_TOP: self._log[:, 0],
-            Entropy(0): torch.tensor(audit.column("entropy")),
-            Entropy(sympy.Rational(MEDUSA_FLOOR)): torch.tensor(audit.column("floored_entropy")),
-        }
-        self._known = {name: Enclosure.widened(value, value) for name, value in statistics.items()}
+        entropies = {0.0: audit.column("entropy"), float(Fraction(MEDUSA_FLOOR)): audit.column("floored_entropy")}
+        self._known = Known(
+            log_top=Enclosure.widened(self._log[:, 0], self._log[:, 0]),
+            entropies={floor: Enclosure.widened(*[torch.tensor(value)] * 2) for floor, value in entropies.items()},
+        )
         self._kl = audit.column("kl") if audit.has_draft else None
         self._ranks = torch.tensor(audit.column("draft_target_ranks")) if audit.has_draft else None
 
-    def __call__(self, rule: Rule, width: int) -> Judged:
-        """What a rule with `width` candidates gives at each position, or lower bounds of it."""
+    def __call__(self, rule: Rule, candidates: int) -> Judged:
+        """What a rule with `candidates` candidates gives at each position, or lower bounds of it."""
         kept = self._log.shape[1]
-        accepted = accepted_set(rule, self._gaps, self._known, kept, sound=True).count
-        # At least `width` of the kept tokens must be left as competitors.
-        seen = accepted.clamp(max=kept - width)
-        value = project(self._log[:, 0].exp(), self._gaps, seen.clamp(min=1), width).value
+        accepted = accepted_set(program(rule), self._gaps, self._known, kept, sound=True).count
+        # At least `candidates` of the kept tokens must be left as competitors.
+        seen = accepted.clamp(max=kept - candidates)
+        value = project(self._log[:, 0].exp(), self._gaps, seen.clamp(min=1), candidates).value
         certificates = torch.where(accepted == 0, 0.0, value.clamp(min=0)).numpy()
         certified = None if self._kl is None else self._kl < certificates
-        hits = None if self._ranks is None else is_hit(self._ranks, accepted, width).numpy()
+        hits = None if self._ranks is None else is_hit(self._ranks, accepted, candidates).numpy()
         return Judged(certificates, accepted.numpy(), certified, hits)

@@ -1,11 +1,12 @@
-"""What is measured at a position: the target's statistics, divergences, and acceptance under every rule and width.
+"""What is measured at a position: the target, divergences, and acceptance by rule and number of candidates.
 
 Pure functions of rows of logits; `audit.run` feeds them with models.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -29,7 +30,7 @@ RULES = (
 )
 """The rules of an audit unless others are given: one of each kind, with the parameters of their deployments."""
 
-WIDTHS = (1, 2, 4, 8)
+CANDIDATES = (1, 2, 4, 8)
 """Candidates per tree node."""
 
 KEPT = 16
@@ -38,23 +39,43 @@ KEPT = 16
 
 @dataclass(frozen=True)
 class Grid:
-    """The acceptance rules and tree widths an audit looks at."""
+    """The acceptance rules and numbers of candidates an audit looks at.
 
-    rules: tuple[str, ...] = RULES
-    widths: tuple[int, ...] = WIDTHS
+    `rules` are records or texts. `recorded` are the hashes of rules by name that a finished audit was made with: only
+    then may a name be that of a family which is not here.
 
-    def __post_init__(self) -> None:
-        """Refuse a rule that does not parse, a width below 1, and duplicates."""
-        for rule in self.rules:
-            parse_rule(rule)
-        if not self.rules or not self.widths:
-            raise DraftcertError("an audit needs at least one rule and one width")
-        if min(self.widths) < 1 or len(set(self.widths)) < len(self.widths) or len(set(self.rules)) < len(self.rules):
-            raise DraftcertError(f"rules must differ, widths be different numbers >= 1: {self.rules}, {self.widths}")
+    Raises:
+        DraftcertError: a text that is no rule, or now another one than recorded; two equal rules; numbers of candidates
+            that are equal or below 1.
+    """
 
-    def cells(self) -> list[tuple[str, Rule, int, str]]:
-        """Every (rule text, rule, width, column suffix)."""
-        return [(text, parse_rule(text), width, f"{text}|{width}") for text in self.rules for width in self.widths]
+    rules: tuple[Rule | str, ...] = RULES
+    candidates: tuple[int, ...] = CANDIDATES
+    recorded: InitVar[Mapping[str, str] | None] = None
+    hashes: Mapping[str, str] = field(init=False, compare=False)
+
+    def __post_init__(self, recorded: Mapping[str, str] | None) -> None:
+        """Find every rule, and refuse what cannot be told apart."""
+        if not self.rules or not self.candidates:
+            raise DraftcertError("an audit needs at least one rule and one number of candidates")
+        hashes = dict(recorded) if recorded else {str(rule): parse_rule(rule).sha256 for rule in self.rules}
+        for name, sha256 in hashes.items():
+            if recorded and "#" not in name and parse_rule(name).sha256 != sha256:
+                raise DraftcertError(f"the audit's rule '{name}' was another one when the audit was made: run it again")
+        if min(self.candidates) < 1 or len(set(self.candidates)) < len(self.candidates):
+            raise DraftcertError(f"candidates must differ and be >= 1: {', '.join(map(str, self.candidates))}")
+        if len(set(hashes.values())) < len(self.rules):
+            raise DraftcertError(f"rules must differ, but two of {', '.join(map(str, self.rules))} are one")
+        object.__setattr__(self, "hashes", hashes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the rules are called in columns and tables: their texts, as they were given."""
+        return tuple(map(str, self.rules))
+
+    def cells(self) -> list[tuple[str, int, str]]:
+        """Every (name of a rule, number of candidates, column suffix)."""
+        return [(name, candidates, f"{name}|{candidates}") for name in self.names for candidates in self.candidates]
 
 
 def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid: Grid) -> dict[str, np.ndarray]:
@@ -65,12 +86,12 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
     - per cell `C|rule|m`: the certificate, rounded down, infinite where the rule cannot reject; `accepted_size|rule`.
     - with a drafter `kl` (target first, rounded up), `reverse_kl`, `total_variation`; `draft_rank`: rank of the
       target's token in the drafter, ties by lowest id; `draft_ids`: the drafter's most likely tokens, as many as the
-      greatest width, and `draft_target_ranks`: their ranks in the target.
+      most candidates, and `draft_target_ranks`: their ranks in the target.
     - with a drafter per cell `hit|rule|m`: an accepted token is among the drafter's top m; `certified|rule|m`:
       `kl < C`, which implies a hit.
 
     Raises:
-        DraftcertError: shapes that differ, broken logits, a width of the whole vocabulary or more.
+        DraftcertError: shapes that differ, broken logits, as many candidates as tokens.
 
     >>> columns = measure(torch.tensor([[2.0, 1.0, 0.0]]), None, Grid(("strict_greedy",), (1,)))
     >>> round(float(columns["top1"][0]), 4)
@@ -96,15 +117,16 @@ def measure(target_logits: torch.Tensor, draft_logits: torch.Tensor | None, grid
         columns["reverse_kl"] = certify(draft_logits, RULES[0], draft_logits=target_logits).kl
         columns["total_variation"] = total_variation(target_logits, draft_logits)
         columns["draft_rank"] = ranks(draft_logits, stats.argmax.unsqueeze(-1)).squeeze(-1)
-        columns["draft_ids"] = row_stats(draft_logits, k=min(max(grid.widths), vocab)).top_ids
+        columns["draft_ids"] = row_stats(draft_logits, k=min(max(grid.candidates), vocab)).top_ids
         columns["draft_target_ranks"] = ranks(target_logits, columns["draft_ids"])
-    for text, rule, width, cell in grid.cells():
-        found = certify(target_logits, rule, candidates=width)
+    rules = dict(zip(grid.names, map(parse_rule, grid.rules), strict=True))
+    for name, candidates, cell in grid.cells():
+        found = certify(target_logits, rules[name], candidates=candidates)
         columns[f"C|{cell}"] = found.value
-        columns[f"accepted_size|{text}"] = found.accepted
+        columns[f"accepted_size|{name}"] = found.accepted
         if kl is not None:
             columns[f"certified|{cell}"] = kl < found.value
-            columns[f"hit|{cell}"] = is_hit(columns["draft_target_ranks"], found.accepted, width)
+            columns[f"hit|{cell}"] = is_hit(columns["draft_target_ranks"], found.accepted, candidates)
     return {name: torch.as_tensor(column).cpu().numpy() for name, column in columns.items()}
 
 
@@ -114,9 +136,9 @@ def floored_entropy(logits: torch.Tensor) -> torch.Tensor:
     return -(probabilities * torch.log(probabilities + float(Fraction(MEDUSA_FLOOR)))).sum(-1)
 
 
-def is_hit(draft_target_ranks: torch.Tensor, accepted: torch.Tensor, width: int) -> torch.Tensor:
-    """Whether one of the drafter's `width` most likely tokens, given by their ranks in the target, is accepted."""
-    return (draft_target_ranks[:, :width] <= accepted.unsqueeze(-1)).any(-1)
+def is_hit(draft_target_ranks: torch.Tensor, accepted: torch.Tensor, candidates: int) -> torch.Tensor:
+    """Whether one of the drafter's `candidates` most likely tokens, given by their ranks in the target, is accepted."""
+    return (draft_target_ranks[:, :candidates] <= accepted.unsqueeze(-1)).any(-1)
 
 
 def ranks(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
+from ..support.files import read_json
 from ..theory.errors import DraftcertError
+from ..theory.imports import optional
 from .measure import Grid
 from .prompts import Prompt
 from .run import Configuration
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,12 @@ class Audit:
             raise DraftcertError(f"no audit in {folder}: run draftcert audit --out {folder}")
         if not (folder / "positions.parquet").is_file():
             raise DraftcertError(f"the audit in {folder} is not finished: run the same command again, it goes on")
-        asked = json.loads((folder / "audit.json").read_text())
+        asked = read_json(folder / "audit.json")
         grid = asked["configuration"].pop("grid")
-        configuration = Configuration(**asked["configuration"], grid=Grid(tuple(grid["rules"]), tuple(grid["widths"])))
+        if not isinstance(grid["rules"], dict):
+            raise DraftcertError(f"the audit in {folder} does not say what its rules are: run it again")
+        names, candidates = tuple(grid["rules"]), tuple(grid["candidates"])
+        configuration = Configuration(**asked["configuration"], grid=Grid(names, candidates, grid["rules"]))
         prompts = (
             Prompt(p["id"], p["category"], p["text"], p["messages"] and tuple(p["messages"])) for p in asked["prompts"]
         )
@@ -48,6 +54,9 @@ class Audit:
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
+        with optional("report"):
+            import pyarrow.parquet as pq
+
         return pq.ParquetFile(self.folder / "positions.parquet")
 
     def __len__(self) -> int:
@@ -74,9 +83,9 @@ class Audit:
         column = self._file.read(columns=[name])[name].to_numpy()
         return np.stack(list(column)) if len(column) and isinstance(column[0], np.ndarray) else column
 
-    def certificates(self, rule: str, width: int) -> np.ndarray:
+    def certificates(self, rule: str, candidates: int) -> np.ndarray:
         """The certificates of a cell, in nats."""
-        return self.column(f"C|{rule}|{width}")
+        return self.column(f"C|{rule}|{candidates}")
 
     def in_context(self, row: int, before: int = 24, after: int = 6) -> tuple[str, str, str]:
         """The text generated before a position, its token, and the text after it."""
@@ -94,4 +103,4 @@ class Audit:
     def trace(self) -> dict[str, Any] | None:
         """The recorded decoding of the first prompt, if the target could be decoded with trees."""
         file = self.folder / "trace.json"
-        return json.loads(file.read_text()) if file.is_file() else None
+        return read_json(file) if file.is_file() else None

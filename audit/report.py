@@ -9,9 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..theory.errors import DraftcertError
+from ..support.files import write_whole
+from ..theory.imports import optional
 from .figures import draw
-from .recommend import Wanted
+from .recommendation import Wanted
 from .records import Audit
 from .tables import Section, Table, sections
 
@@ -28,7 +29,7 @@ class Report:
 
     @property
     def overview(self) -> str:
-        """What a terminal shows: the facts, rules and widths, and the recommended settings, as Markdown."""
+        """What a terminal shows: the facts, rules and candidates, and the recommended settings, as Markdown."""
         facts = [f"{name}: {readable(value)}" for name, value in self.summary["facts"].items()]
         shown = [table for part in self.sections for table in part.tables if table.key in ("sweep", "recommendation")]
         return "\n".join([*facts, *(line for table in shown for line in ("", *as_markdown(table)))])
@@ -42,11 +43,10 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
     Raises:
         DraftcertError: no finished audit in the folder, or matplotlib or jinja2 are missing.
     """
-    try:
+    with optional("report"):
         import jinja2
         from markupsafe import Markup
-    except ImportError as error:
-        raise DraftcertError("reports need jinja2: pip install 'draftcert[report]'") from error
+
     audit = Audit.open(folder)
     parts = sections(audit, wanted or Wanted())
     facts = _facts(audit)
@@ -76,7 +76,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> Report:
         ("report.json", json.dumps(_finite(summary), indent=1, allow_nan=False) + "\n"),
     ):
         written[name] = audit.folder / name
-        written[name].write_text(text, "utf-8")
+        write_whole(written[name], text)
     return Report(written["report.html"], written["report.md"], written["report.json"], parts, summary)
 
 

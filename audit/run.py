@@ -7,27 +7,27 @@ where it stopped) and, when complete, `positions.parquet` (all shards in order).
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
-from transformers import GenerationConfig
 
 from ..runtime.models import LoadedModel, load_model
+from ..runtime.trees.drafters import draft_model
+from ..support.files import read_json, remove_partial, replacing, write_whole
+from ..support.locks import locked
+from ..support.workers import Seat, one_per_cpu, run_tasks
 from ..theory.errors import DraftcertError
+from ..theory.imports import optional
 from .decoding import decoding_trace
-from .drafts import load_draft
 from .measure import Grid, measure
 from .prompts import Prompt, load_prompts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,12 @@ class Configuration:
         if self.max_new_tokens < 1:
             raise DraftcertError(f"max_new_tokens = {self.max_new_tokens}: an audit needs at least 1")
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The configuration as plain data, rules with their hashes."""
+        grid = {"rules": dict(self.grid.hashes), "candidates": self.grid.candidates}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"grid": grid}
+
 
 class Measured(NamedTuple):
     """The positions of a prompt, and how the tree decoder went through the first one."""
@@ -56,18 +62,23 @@ class Measured(NamedTuple):
 
 
 class Worker:
-    """The models of an audit, loaded once in each process, measuring prompt after prompt."""
+    """The models of an audit, loaded once by each worker; called with one prompt after the other and its number."""
 
-    def __init__(self, configuration: Configuration, threads: int | None = None, device: str | None = None) -> None:
-        if threads is not None:
-            torch.set_num_threads(threads)
+    def __init__(self, configuration: Configuration, seat: Seat) -> None:
+        if seat.threads is not None:
+            torch.set_num_threads(seat.threads)
         self.configuration = configuration
-        self.target = load_model(configuration.target, configuration.dtype, device or configuration.device)
-        self.draft = None if configuration.draft is None else load_draft(configuration.draft, self.target)
+        device = place(configuration.device, seat.number, torch.cuda.device_count())
+        self.target = load_model(configuration.target, configuration.dtype, device)
+        self.draft = None if configuration.draft is None else draft_model(configuration.draft, self.target)
 
     @torch.inference_mode()
-    def measure(self, index: int, prompt: Prompt) -> Measured:
+    def __call__(self, numbered: tuple[int, Prompt]) -> Measured:
         """Decode one prompt and measure its positions."""
+        with optional("report"):
+            import pyarrow as pa
+
+        index, prompt = numbered
         ids = torch.tensor([prompt.token_ids(self.target.tokenizer)], device=self.target.model.device)
         tokens, target_logits = greedy(self.target, ids, self.configuration.max_new_tokens)
         draft_logits = None
@@ -120,6 +131,9 @@ def greedy(target: LoadedModel, prompt: torch.Tensor, max_new_tokens: int) -> tu
     Stops after the end-of-sequence token. Of the model's own generation settings only that token is used: a repetition
     penalty or a temperature would make the tokens differ from the argmax of the logits.
     """
+    with optional("hf"):
+        from transformers import GenerationConfig
+
     settings = GenerationConfig(
         do_sample=False,
         max_new_tokens=max_new_tokens,
@@ -145,32 +159,45 @@ def run_audit(
 
     `processes` local processes, or a Ray cluster at address `ray`, share the prompts; the table has the same rows in
     the same order in any layout (the last bits of a matrix product can depend on how many threads share it). A folder
-    with a finished or interrupted audit of the same configuration is continued, with another it is
-    refused. `progress(done, total)` is called after every prompt.
+    with a finished or interrupted audit of the same configuration is continued; with another, or while another process
+    is at work in it, it is refused. `progress(done, total)` is called after every prompt.
 
     Raises:
-        DraftcertError: bad prompts, models or configuration, or a folder that holds another audit.
+        DraftcertError: bad prompts, models or configuration, a folder that holds another audit or is in use.
     """
+    with optional("report"):
+        import pyarrow.parquet as pq
+
     configuration = configuration or Configuration()
     chosen = list(load_prompts() if prompts is None else prompts)
     folder = Path(folder)
     shards = folder / "shards"
     shards.mkdir(parents=True, exist_ok=True)
-    _claim(folder, configuration, chosen)
-    waiting = [i for i in range(len(chosen)) if not (shards / _shard(i)).is_file()]
-    done = len(chosen) - len(waiting)
-    if progress:
-        progress(done, len(chosen))
-    for index, table, trace in _measured(configuration, {i: chosen[i] for i in waiting}, processes, ray):
-        if trace is not None:
-            (folder / "trace.json").write_text(json.dumps(trace))
-        partial = shards / f".{_shard(index)}.{os.getpid()}"
-        pq.write_table(table, partial)
-        partial.rename(shards / _shard(index))
-        done += 1
+    with locked(folder / "audit.lock", f"the audit in {folder}", wait=False):
+        remove_partial(folder)
+        remove_partial(shards)
+        _claim(folder, configuration, chosen)
+        waiting = [(i, prompt) for i, prompt in enumerate(chosen) if not (shards / _shard(i)).is_file()]
+        done = len(chosen) - len(waiting)
         if progress:
             progress(done, len(chosen))
-    return _join(folder, len(chosen))
+        for index, table, trace in run_tasks(
+            waiting,
+            partial(Worker, configuration),
+            lambda numbered: f"prompt '{numbered[1].id}'",
+            processes=processes,
+            ray=ray,
+            room=partial(actors, configuration.device),
+            ordered=False,
+        ):
+            if trace is not None:
+                write_whole(folder / "trace.json", json.dumps(trace))
+            with replacing(shards / _shard(index)) as shard:
+                pq.write_table(table, shard)
+            done += 1
+            if progress:
+                progress(done, len(chosen))
+        return _join(folder, len(chosen))
 
 
 def _shard(index: int) -> str:
@@ -180,14 +207,12 @@ def _shard(index: int) -> str:
 def _claim(folder: Path, configuration: Configuration, prompts: list[Prompt]) -> None:
     """Write what is asked into the folder, or check that it was asked before."""
     # Through JSON, so that what is compared is what is read back.
-    asked = json.loads(json.dumps({"configuration": asdict(configuration), "prompts": [asdict(p) for p in prompts]}))
+    asked = json.loads(json.dumps({"configuration": configuration.values, "prompts": [asdict(p) for p in prompts]}))
     file = folder / "audit.json"
     if not file.is_file():
-        partial = file.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps(asked, indent=1))
-        partial.rename(file)
+        write_whole(file, json.dumps(asked, indent=1))
         return
-    before = json.loads(file.read_text())
+    before = read_json(file)
     if before["prompts"] != asked["prompts"]:
         raise DraftcertError(f"{folder} holds an audit of other prompts: give another folder")
     for key, value in asked["configuration"].items():
@@ -196,80 +221,13 @@ def _claim(folder: Path, configuration: Configuration, prompts: list[Prompt]) ->
             raise DraftcertError(f"{folder} holds an audit with {key} = {was}, not {value}: give another folder")
 
 
-def _measured(
-    configuration: Configuration, prompts: dict[int, Prompt], processes: int, ray_address: str | None
-) -> Iterator[Measured]:
-    if not prompts:
-        return
-    if ray_address is not None:
-        yield from _ray_measured(configuration, prompts, ray_address)
-    elif processes == 1:
-        worker = Worker(configuration)
-        for index, prompt in prompts.items():
-            yield worker.measure(index, prompt)
-    else:
-        threads = max(1, (os.cpu_count() or 1) // processes)
-        # "spawn": a forked copy of torch's thread pool would hang.
-        context = multiprocessing.get_context("spawn")
-        numbers = context.SimpleQueue()
-        for number in range(processes):
-            numbers.put(number)
-        with ProcessPoolExecutor(processes, context, _start, (configuration, threads, numbers)) as pool:
-            for future in as_completed([pool.submit(_measure, *item) for item in prompts.items()]):
-                yield future.result()
-
-
-_worker: Callable[[], Worker] | None = None
-"""The worker of this process, in a pool; made with the first prompt, whose result can carry an error of loading."""
-
-
-def _start(configuration: Configuration, threads: int, numbers: Any) -> None:
-    global _worker
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    device = place(configuration.device, numbers.get(), torch.cuda.device_count())
-    _worker = cache(lambda: Worker(configuration, threads, device))
-
-
-def _end_with_parent() -> None:
-    """A pool's processes wait for work for ever: end them when the run is killed."""
-    if parent := multiprocessing.parent_process():
-        parent.join()
-        os._exit(1)
-
-
-def _measure(index: int, prompt: Prompt) -> Measured:
-    if _worker is None:
-        raise RuntimeError("the pool's initializer did not run")
-    return _worker().measure(index, prompt)
-
-
 def place(device: str, number: int, gpus: int) -> str:
-    """The device of process `number` on a machine with so many GPUs: "cuda" takes them in turn, others are kept.
+    """The device of worker `number` on a machine with so many GPUs: "cuda" takes them in turn, others are kept.
 
     >>> place("cuda", 5, 4), place("cuda:2", 5, 4)
     ('cuda:1', 'cuda:2')
     """
     return f"cuda:{number % gpus}" if device == "cuda" and gpus else device
-
-
-def _ray_measured(configuration: Configuration, prompts: dict[int, Prompt], address: str) -> Iterator[Measured]:
-    try:
-        import ray
-        from ray.util import ActorPool
-    except ImportError as error:
-        raise DraftcertError("--ray needs Ray: pip install 'draftcert[ray]'") from error
-    ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    size, gpus = actors(configuration.device, nodes)
-    if not size:
-        raise DraftcertError(f"the Ray cluster at {address} has nothing to run device '{configuration.device}' on")
-    actor = ray.remote(num_cpus=1, num_gpus=gpus)(Worker)
-    pool: Any = ActorPool([actor.remote(configuration, None if gpus else 1) for _ in range(min(size, len(prompts)))])
-
-    def submit(worker: Any, item: tuple[int, Prompt]) -> Any:
-        return worker.measure.remote(*item)
-
-    yield from pool.map_unordered(submit, list(prompts.items()))
 
 
 def actors(device: str, nodes: Sequence[Mapping[str, float]]) -> tuple[int, int]:
@@ -287,15 +245,16 @@ def actors(device: str, nodes: Sequence[Mapping[str, float]]) -> tuple[int, int]
     gpus = {"cuda": 1, "auto": min(filter(None, present), default=0)}.get(device, 0)
     if gpus:
         return sum(have // gpus for have in present), gpus
-    return (0 if device == "cuda" else int(sum(node.get("CPU", 0) for node in nodes))), 0
+    return (0, 1) if device == "cuda" else one_per_cpu(nodes)
 
 
 def _join(folder: Path, count: int) -> Path:
     """All shards in order as one file, a row group each."""
+    with optional("report"):
+        import pyarrow.parquet as pq
+
     whole = folder / "positions.parquet"
-    partial = folder / f".positions.{os.getpid()}"
-    with pq.ParquetWriter(partial, pq.read_schema(folder / "shards" / _shard(0))) as writer:
+    with replacing(whole) as joined, pq.ParquetWriter(joined, pq.read_schema(folder / "shards" / _shard(0))) as writer:
         for index in range(count):
             writer.write_table(pq.read_table(folder / "shards" / _shard(index)))
-    partial.rename(whole)
     return whole

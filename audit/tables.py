@@ -17,7 +17,7 @@ from ..theory import parse_rule
 from .judge import Judge
 from .measure import RULES
 from .published import MODELS, PUBLISHED, Published
-from .recommend import Wanted, nodes_per_accepted, promise, recommend
+from .recommendation import Wanted, nodes_per_accepted, promise, recommend
 from .records import Audit
 
 STRICT = RULES[0]
@@ -82,7 +82,7 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
             [
                 certificate_percentiles(audit),
                 share_certified(audit, "rules"),
-                share_certified(audit, "widths"),
+                share_certified(audit, "candidates"),
                 certificate_by_margin(audit),
                 run_lengths(audit),
             ],
@@ -93,7 +93,7 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
             "A drafter's held-out loss is a mean KL. On these positions it bounds how many can be rejected: at most "
             "the k cheapest certificates that it can pay for. The bound is attained by some drafter, so nothing "
             "better follows from the mean alone, and it says nothing about other prompts.",
-            [guarantee_curve(audit, "rules"), guarantee_curve(audit, "widths"), sweep(audit)],
+            [guarantee_curve(audit, "rules"), guarantee_curve(audit, "candidates"), sweep(audit)],
         ),
         Section("settings", "Recommended settings", *_recommendation(audit, wanted)),
         Section(
@@ -116,9 +116,9 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
     return found
 
 
-def name(rule: str, width: int) -> str:
+def name(rule: str, candidates: int) -> str:
     """How a cell is called in tables."""
-    return rule if width == 1 else f"{rule}, width {width}"
+    return rule if candidates == 1 else f"{rule}, {candidates} candidates"
 
 
 def beside_published(audit: Audit) -> Table:
@@ -162,14 +162,14 @@ def _own(audit: Audit, entry: Published) -> float | None:
 
 
 def certificate_percentiles(audit: Audit) -> Table:
-    """Percentiles of the certificate for every rule and width."""
+    """Percentiles of the certificate for every rule and number of candidates."""
     rows = []
-    for rule, _, width, cell in audit.configuration.grid.cells():
+    for rule, candidates, cell in audit.configuration.grid.cells():
         values = audit.column(f"C|{cell}")
         rows.append(
             [
                 rule,
-                width,
+                candidates,
                 statistic(values, "mean"),
                 *(statistic(values, p) for p in PERCENTILES),
                 float((values == 0).mean()),
@@ -178,10 +178,10 @@ def certificate_percentiles(audit: Audit) -> Table:
         )
     return Table(
         "certificate_percentiles",
-        "Certificate by rule and tree width",
+        "Certificate by rule and number of candidates",
         "The 5th percentile is the certificate that 95 of 100 positions exceed. 'none' is the share of positions where "
         "the rule may reject the target's own token (C = 0), 'always' where every draft is accepted (C infinite).",
-        ("rule", "width", "mean", "5 %", "25 %", "median", "75 %", "95 %", "none", "always"),
+        ("rule", "candidates", "mean", "5 %", "25 %", "median", "75 %", "95 %", "none", "always"),
         rows,
     )
 
@@ -190,13 +190,13 @@ def _series(audit: Audit, kind: str) -> list[tuple[str, str, np.ndarray]]:
     """The label, column suffix and certificates of each line of a chart."""
     grid = audit.configuration.grid
     if kind == "rules":
-        cells = [(rule, min(grid.widths)) for rule in grid.rules]
+        cells = [(rule, min(grid.candidates)) for rule in grid.names]
     else:
-        cells = [(grid.rules[0], width) for width in grid.widths]
-    return [(name(rule, width), f"{rule}|{width}", audit.certificates(rule, width)) for rule, width in cells]
+        cells = [(grid.names[0], candidates) for candidates in grid.candidates]
+    return [(name(*cell), f"{cell[0]}|{cell[1]}", audit.certificates(*cell)) for cell in cells]
 
 
-_TITLES = {"rules": "by rule", "widths": "by tree width"}
+_TITLES = {"rules": "by rule", "candidates": "by number of candidates"}
 
 
 def share_certified(audit: Audit, kind: str) -> Table:
@@ -219,7 +219,7 @@ def run_lengths(audit: Audit) -> Table:
     """Mean certified run length against KL."""
     at = np.round(np.linspace(0.02, 1.0, 50), 3)
     prompt = audit.column("prompt")
-    series = _series(audit, "widths")
+    series = _series(audit, "candidates")
     runs = [[mean_run(values > kl, prompt) for kl in at] for *_, values in series]
     return Table(
         "run_lengths",
@@ -284,8 +284,8 @@ def guarantee_curve(audit: Audit, kind: str) -> Table:
         f"guarantee_{kind}",
         f"Guaranteed acceptance against mean KL, {_TITLES[kind]}",
         "A drafter whose KL averages x over these positions is accepted on at least the share y of them. The points "
-        "are the audited drafter's mean KL and its acceptance as counted ('Rules and widths' has the numbers): each "
-        "lies on or above the curve of its colour.",
+        "are the audited drafter's mean KL and its acceptance as counted ('Rules and candidates' has the numbers): "
+        "each lies on or above the curve of its colour.",
         ("mean KL", *labels),
         [[x, *(float(guarantee.acceptance(x)) for guarantee in guarantees)] for x in at],
         Chart(
@@ -300,24 +300,31 @@ def guarantee_curve(audit: Audit, kind: str) -> Table:
 
 
 def sweep(audit: Audit) -> Table:
-    """Every audited rule and width: what it guarantees, reaches and costs."""
+    """Every audited rule and number of candidates: what it guarantees, reaches and costs."""
     rows = []
-    for rule, _, width, cell in audit.configuration.grid.cells():
+    for rule, candidates, cell in audit.configuration.grid.cells():
         guarantee = MeanKLGuarantee(audit.column(f"C|{cell}"))
         reached: list[Any] = []
         if audit.has_draft:
             certified, measured = (float(audit.column(f"{name}|{cell}").mean()) for name in ("certified", "hit"))
             guaranteed = float(guarantee.acceptance(audit.mean_kl))
-            reached = [guaranteed, certified, measured, nodes_per_accepted(width, measured)]
+            reached = [guaranteed, certified, measured, nodes_per_accepted(candidates, measured)]
         relaxed = float((audit.column(f"accepted_size|{rule}") > 1).mean())
-        rows.append([rule, width, *reached, relaxed, *(guarantee.mean_kl(share) for share in ("0.5", "0.8", "0.95"))])
+        rows.append(
+            [rule, candidates, *reached, relaxed, *(guarantee.mean_kl(share) for share in ("0.5", "0.8", "0.95"))]
+        )
     return Table(
         "sweep",
-        "Rules and widths",
+        "Rules and candidates",
         f"{_REACHED if audit.has_draft else ''}'risk' is the share of positions where more than the target's greedy "
         "token is accepted. 'KL for 80 %' is the mean KL below which 80 of 100 positions are guaranteed.",
         (
-            *("rule", "width", *(("guaranteed", "certified", "measured", "nodes") if audit.has_draft else ()), "risk"),
+            *(
+                "rule",
+                "candidates",
+                *(("guaranteed", "certified", "measured", "nodes") if audit.has_draft else ()),
+                "risk",
+            ),
             *("KL for 50 %", "KL for 80 %", "KL for 95 %"),
         ),
         rows,
@@ -326,7 +333,7 @@ def sweep(audit: Audit) -> Table:
 
 _REACHED = (
     "This drafter's acceptance is guaranteed by its mean KL, certified position by position, and measured: counted. "
-    "'nodes' are those the target evaluates at a level of a tree per token accepted there: the width over the measured "
+    "'nodes' are those the target evaluates at a level of a tree per token accepted there: candidates over measured "
     "acceptance. "
 )
 
@@ -334,14 +341,14 @@ _REACHED = (
 def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
     if not audit.has_draft and wanted.mean_kl is None:
         return (
-            "Without a drafter there is no mean KL to judge by. The table of rules and widths says how small it must "
-            "be; `draftcert recommend --mean-kl` takes yours.",
+            "Without a drafter there is no mean KL to judge by. The table of rules and candidates says how small it "
+            "must be; `draftcert recommend --mean-kl` takes yours.",
             [],
         )
     found = recommend(audit, wanted)
     reached = [
         [
-            *(each.system, "yes" if each.reached else "no", str(each.setting.rule), each.setting.width),
+            *(each.system, "yes" if each.reached else "no", str(each.setting.rule), each.setting.candidates),
             *(each.setting.guaranteed, each.setting.certified, each.setting.measured, each.setting.nodes),
             *(each.setting.risk, each.setting.needed_kl),
         ]
@@ -353,7 +360,7 @@ def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
         "Per system the setting that reaches it at least risk, or its best where none does. 'KL needed' is the mean KL "
         "below which this setting guarantees the acceptance: what to train the drafter to.",
         (
-            *("system", "reached", "rule", "width", "guaranteed", "certified", "measured", "nodes", "risk"),
+            *("system", "reached", "rule", "candidates", "guaranteed", "certified", "measured", "nodes", "risk"),
             "KL needed",
         ),
         reached,

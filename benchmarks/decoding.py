@@ -18,7 +18,8 @@ import platform
 import random
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -35,15 +36,16 @@ from draftcert.runtime.models import LoadedModel, load_model
 from draftcert.runtime.rows.benchmark import processor
 from draftcert.runtime.trees.drafters import (
     Assistant,
+    Combined,
     Drafter,
     PromptLookup,
     TokenRecycling,
-    Union,
     cached_successors,
-    skip_layers,
+    keep_layers,
 )
 from draftcert.runtime.trees.explain import explain
 from draftcert.runtime.trees.forward import TreeForward
+from draftcert.support.files import json_lines, write_whole
 
 BASELINE = "transformers greedy"
 MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
@@ -117,7 +119,7 @@ def make_modes(
     """
     # A drafter that costs a tenth of the target and, untrained, is worth next to nothing: the same one for both sides.
     count = target.model.config.num_hidden_layers
-    thin = skip_layers(target, sorted({0, count // 2, count - 1}))
+    thin = keep_layers(target, sorted({0, count // 2, count - 1}))
     vocabulary = target.model.get_output_embeddings().weight.shape[0]
     # Computed once per model, before anything is timed, and kept in the user's cache folder.
     prior = cached_successors(TreeForward(target.model))
@@ -125,25 +127,25 @@ def make_modes(
     def trees(name: str, drafter: Drafter | None = None, **options: Any) -> Mode:
         return by_trees(name, target, drafter, fixed_shapes=fixed_shapes, **options)
 
-    def union(**options: Any) -> Union:
-        return Union(TokenRecycling(prior=prior, **options), PromptLookup())
+    def combined(**options: Any) -> Combined:
+        return Combined(TokenRecycling(prior=prior, **options), PromptLookup())
 
     main: dict[str, Callable[[str], Mode]] = {
         BASELINE: lambda name: by_transformers(name, target),
         "transformers prompt lookup": lambda name: by_transformers(name, target, prompt_lookup_num_tokens=10),
         "transformers assisted": lambda name: by_transformers(name, target, assistant_model=thin),
         "trees": lambda name: trees(name),
-        "trees, prior, 24 nodes": lambda name: trees(name, union(), max_nodes=24),
+        "trees, prior, 24 nodes": lambda name: trees(name, combined(), max_nodes=24),
         "trees, prompt lookup": lambda name: trees(name, PromptLookup()),
         "trees, assistant": lambda name: trees(name, Assistant(thin, vocabulary)),
-        "no trees": lambda name: trees(name, Union()),
+        "no trees": lambda name: trees(name, Combined()),
     }
     more: dict[str, Callable[[str], Mode]] = {
-        "trees, prior": lambda name: trees(name, union()),
-        "trees, prior, transformers' forward pass": lambda name: trees(name, union(), fast=False),
-        "trees, prior, static": lambda name: trees(name, union(shape="static")),
-        "trees, prior, certificate-guided": lambda name: trees(name, union(shape="certificate-guided")),
-        "trees, prior, cost-aware": lambda name: trees(name, union(), max_nodes=32, latency="measured"),
+        "trees, prior": lambda name: trees(name, combined()),
+        "trees, prior, transformers' forward pass": lambda name: trees(name, combined(), fast=False),
+        "trees, prior, static": lambda name: trees(name, combined(shape="static")),
+        "trees, prior, certificate-guided": lambda name: trees(name, combined(shape="certificate-guided")),
+        "trees, prior, cost-aware": lambda name: trees(name, combined(), max_nodes=32, latency="measured"),
     }
 
     def wanted(name: str) -> bool:
@@ -166,38 +168,31 @@ def choose(prompts: Sequence[Prompt], per_category: int | None, limit: int | Non
     return [(category, prompt) for _, category, prompt in chosen][:limit]
 
 
-class Progress:
-    """The prompts that are done, one JSON line each, and what the drafters had learned by then."""
+@contextmanager
+def progress(
+    path: Path, settings: dict[str, Any], modes: Sequence[Mode]
+) -> Iterator[tuple[list[dict[str, Any]], Callable[[dict[str, Any]], None]]]:
+    """The prompts that are done, and a function that adds one; saved with what the drafters had learned by then.
 
-    def __init__(self, path: Path, settings: dict[str, Any], modes: Sequence[Mode]):
-        self.lines, self.learned, self.modes = path.with_suffix(".jsonl"), path.with_suffix(".pickle"), modes
-        self.rows: list[dict[str, Any]] = []
-        if self.lines.exists():
-            first, *rows = [json.loads(line) for line in self.lines.read_text("utf-8").splitlines()]
-            if first != settings:
-                raise SystemExit(f"{self.lines} is of a run with other settings: delete it or give another --output")
-            self.rows = rows
-        else:
-            self.lines.write_text(json.dumps(settings) + "\n", "utf-8")
+    When the block ends well, its report is written and nothing is left to go on with.
+    """
+    lines, learned = path.with_suffix(".jsonl"), path.with_suffix(".pickle")
+    with json_lines(lines, settings) as (rows, save):
+        if rows:
+            before = pickle.loads(learned.read_bytes())
+            for mode in modes:
+                if mode.name in before:
+                    vars(mode.drafter).update(vars(before[mode.name]))
 
-    def drafters(self) -> dict[str, Drafter]:
-        """What the drafters of an interrupted run had learned."""
-        return pickle.loads(self.learned.read_bytes()) if self.rows else {}
+        def add(row: dict[str, Any]) -> None:
+            state = {m.name: m.drafter for m in modes if not isinstance(m.drafter, Assistant | None)}
+            write_whole(learned, pickle.dumps(state))
+            save(row)
+            rows.append(row)
 
-    def add(self, row: dict[str, Any]) -> None:
-        """One prompt is done."""
-        state = {m.name: m.drafter for m in self.modes if not isinstance(m.drafter, Assistant | None)}
-        partial = self.learned.with_suffix(".partial")
-        partial.write_bytes(pickle.dumps(state))
-        partial.replace(self.learned)
-        with self.lines.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        self.rows.append(row)
-
-    def finish(self) -> None:
-        """The report is written: nothing is left to go on with."""
-        self.lines.unlink()
-        self.learned.unlink(missing_ok=True)
+        yield rows, add
+    lines.unlink()
+    learned.unlink(missing_ok=True)
 
 
 def decode(target: LoadedModel, prompt: list[int], new: int, modes: Sequence[Mode]) -> dict[str, Any]:
@@ -291,45 +286,40 @@ def main() -> int:
     modes = make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs)
     settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts")}
     settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
-    progress = Progress(options.output, settings, modes)
-    learned = progress.drafters()
-    for mode in modes:
-        if mode.name in learned:
-            vars(mode.drafter).update(vars(learned[mode.name]))
-    for number, (category, prompt) in enumerate(track(prompts, description="decoding")):
-        if number < len(progress.rows):
-            continue
-        ids = prompt.token_ids(target.tokenizer)
-        turn = number % len(modes)
-        found = decode(target, ids, options.new, [*modes[turn:], *modes[:turn]])
-        progress.add({"id": prompt.id, "category": category, "prompt_tokens": len(ids), "modes": found})
-    report = {
-        "machine": {
-            "processor": processor(),
-            "cores": os.cpu_count(),
-            "threads": torch.get_num_threads(),
-            "device": torch.cuda.get_device_name(options.device) if options.device.startswith("cuda") else "cpu",
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "python": platform.python_version(),
-        },
-        "settings": settings,
-        "summary": {mode.name: summarise(progress.rows, mode.name) for mode in modes},
-        "by_category": {
-            category: {
-                mode.name: summarise([row for row in progress.rows if row["category"] == category], mode.name)
-                for mode in modes
-            }
-            for category in dict.fromkeys(category for category, _ in prompts)
-        },
-        "rows": progress.rows,
-    }
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-    options.output.with_suffix(".md").write_text(as_markdown(report), "utf-8")
-    progress.finish()
+    with progress(options.output, settings, modes) as (rows, add):
+        for number, (category, prompt) in enumerate(track(prompts, description="decoding")):
+            if number < len(rows):
+                continue
+            ids = prompt.token_ids(target.tokenizer)
+            turn = number % len(modes)
+            found = decode(target, ids, options.new, [*modes[turn:], *modes[:turn]])
+            add({"id": prompt.id, "category": category, "prompt_tokens": len(ids), "modes": found})
+        report = {
+            "machine": {
+                "processor": processor(),
+                "cores": os.cpu_count(),
+                "threads": torch.get_num_threads(),
+                "device": torch.cuda.get_device_name(options.device) if options.device.startswith("cuda") else "cpu",
+                "torch": torch.__version__,
+                "transformers": transformers.__version__,
+                "python": platform.python_version(),
+            },
+            "settings": settings,
+            "summary": {mode.name: summarise(rows, mode.name) for mode in modes},
+            "by_category": {
+                category: {
+                    mode.name: summarise([row for row in rows if row["category"] == category], mode.name)
+                    for mode in modes
+                }
+                for category in dict.fromkeys(category for category, _ in prompts)
+            },
+            "rows": rows,
+        }
+        write_whole(options.output, json.dumps(report, indent=1) + "\n")
+        write_whole(options.output.with_suffix(".md"), as_markdown(report))
     print(as_markdown(report))
-    return 0 if all(facts["identical"] for row in progress.rows for facts in row["modes"].values()) else 1
+    return 0 if all(facts["identical"] for row in rows for facts in row["modes"].values()) else 1
 
 
 if __name__ == "__main__":

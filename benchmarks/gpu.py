@@ -4,8 +4,9 @@
 
 Every shape is checked against the float64 reference on the same device, then timed by events in shuffled rounds beside
 reading and copying the same logits, eager torch and torch.compile. Launches are counted by torch's profiler, and the
-launches are captured in a CUDA graph and replayed, which a synchronisation with the host would forbid. With prompts the
-decoder is measured too: `decoding.py` in bfloat16 with its passes recorded as CUDA graphs.
+launches are captured in a CUDA graph and replayed, which a synchronisation with the host would forbid. Beside the times
+stand those that `roofline.py` predicts without a GPU. With prompts the decoder is measured too: `decoding.py` in
+bfloat16 with its passes recorded as CUDA graphs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from draftcert.theory import DraftcertError
 SHAPES = tuple((rows, benchmark.VOCABULARY) for rows in (1, 64, 512, 2048))
 DTYPES = (torch.bfloat16, torch.float32)
 PAIR = "row_stats with KL"
+PREDICTED = Path(__file__).with_name("results") / "roofline.json"
 
 
 def milliseconds(call: Callable[[], object]) -> float:
@@ -130,6 +132,23 @@ def goals(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def predictions(tables: list[dict[str, Any]]) -> list[str]:
+    """What roofline.py predicts for rows like these on this device, a line each beside what was measured."""
+    stored = json.loads(PREDICTED.read_text())
+    lines = []
+    for table in tables:
+        if (table["rows"], table["dtype"]) != (stored["rows"], stored["dtype"]):
+            continue
+        measured = table["milliseconds"][STATS]["median"]
+        for device, found in stored["predictions"]["row_stats"]["normal"]["devices"].items():
+            if device.split()[0] in torch.cuda.get_device_name():
+                lines.append(
+                    f"{STATS} of {table['rows']} rows: measured {measured:.4f} ms, predicted for {device} "
+                    f"{found['microseconds'] / 1e3:.4f} ms and the chain of the second launch"
+                )
+    return lines
+
+
 def decoding(prompts: Path, output: Path | None) -> list[str]:
     """The command that measures the decoder; its exit status 1 says that an output differs from greedy."""
     command = [sys.executable, str(Path(__file__).with_name("decoding.py")), str(prompts), "--per-category", "10"]
@@ -149,7 +168,7 @@ def main() -> int:
         return 2
     report = measure(options.rounds, options.keep)
     text = benchmark.markdown(report)
-    print(text)
+    print(text, *predictions(report["tables"]), sep="\n")
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")

@@ -24,12 +24,12 @@ from draftcert.numerics import certificate
 from draftcert.numerics.balls import Mpf
 from draftcert.numerics.program import solve
 from draftcert.numerics.row import read_row
-from draftcert.numerics.validate import RULES
 from draftcert.theory import parse_rule
+from draftcert.theory.presets import example_rules
 
 DIGITS = 50
 SIZES = (10, 1000, 262_144)
-FEW_RULES = ("strict_greedy", "typical(9/100, 3/10)")
+FEW_RULES = tuple(map(parse_rule, ("strict_greedy", "typical(9/100, 3/10)")))
 LEAST_CALLS = 3
 TOOLS = ("python-flint", "mpmath", "cvxpy", "clarabel", "numpy")
 
@@ -79,19 +79,19 @@ def measure(seconds: float, show: Callable[[dict], None]) -> list[dict]:
         scores = np.exp(logits - logits.max())
         target = scores / scores.sum()
         plain, row = target.tolist(), read_row(target)
-        for rule, candidates in product(RULES if tokens == SIZES[-1] else FEW_RULES, (1, 4)):
+        for rule, candidates in product(example_rules() if tokens == SIZES[-1] else FEW_RULES, (1, 4)):
             if tokens == SIZES[-1] and candidates > 1 and rule not in FEW_RULES:
                 continue
-            ratio = "19/20" if parse_rule(rule).needs_logits else None
+            ratio = "19/20" if rule.needs_logits else None
             calls: dict[str, Callable[[], object]] = {
                 "certificate": partial(certificate, target, rule, candidates, DIGITS, logit_ratio=ratio)
             }
-            if rule == "strict_greedy":
+            if rule == FEW_RULES[0]:
                 calls["mpmath"] = partial(by_mpmath, plain, 1, candidates)
                 if tokens < SIZES[-1]:
                     calls["cvxpy"] = partial(solve, row, 1, candidates)
             for method, result in rates(calls, seconds).items():
-                rows.append({"tokens": tokens, "rule": rule, "candidates": candidates, "method": method} | result)
+                rows.append({"tokens": tokens, "rule": str(rule), "candidates": candidates, "method": method} | result)
                 show(rows[-1])
     return rows
 

@@ -21,12 +21,11 @@ import torch
 from rich.progress import track
 
 from draftcert.runtime.rows import certify, operators
+from draftcert.runtime.rows.program import encoded
 from draftcert.runtime.rows.reference import divergence
+from draftcert.theory.presets import example_rules
 
-RULES = (
-    *("strict_greedy", "multiplicative(0.3)", "additive(0.1)", "top_m(3)", "absolute(0.02)"),
-    *("typical(0.09, 0.3)", "typical_floor(0.09, 0.3, 0.00001)"),
-)
+RULES = [rule for rule in example_rules() if not rule.needs_logits]
 CANDIDATES = (1, 2, 3)
 SIZES = (5, 16, 48, 48, 200)
 DTYPES = (torch.float32, torch.float32, torch.bfloat16, torch.float16)
@@ -70,13 +69,14 @@ def main() -> int:
         target, draft = (rows.clamp(max=torch.finfo(dtype).max).to(dtype) for rows in batch(STEP, size, generator))
         claimed = certify(target, rule, candidates, draft, temperature)
         # The reference only: other statistics, other projection.
-        wide = operators.certify_by_tensors(target.double(), None, rule, candidates, temperature, False, KEPT)[0]
+        steps = encoded(rule)
+        wide = operators.certify_by_tensors(target.double(), None, steps, candidates, temperature, False, KEPT)[0]
         value, error = divergence(target.double(), draft.double(), temperature)
         assert claimed.certified is not None
         wrong = claimed.certified & (value - error >= wide * (1 + 1e-12))
         if bool(wrong.any()):
             row = int(wrong.nonzero()[0])
-            print(json.dumps({"rule": rule, "candidates": candidates, "temperature": temperature}))
+            print(json.dumps({"rule": str(rule), "candidates": candidates, "temperature": temperature}))
             print(target[row].tolist(), draft[row].tolist())
             return 1
         certified += int(claimed.certified.sum())

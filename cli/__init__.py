@@ -1,6 +1,8 @@
 """The command line `draftcert`: one command a file, each a thin reading of what a layer returns."""
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
@@ -19,6 +21,8 @@ from .recommend import recommend
 from .reproduce import reproduce
 from .validate import validate
 
+__all__ = ["app", "main"]
+
 app = typer.Typer(
     name="draftcert",
     no_args_is_help=True,
@@ -33,10 +37,11 @@ app.add_typer(audit, name="audit")
 app.add_typer(bench, name="bench")
 
 
-def main() -> None:
-    """Run the command line. Exit status: 0 all holds, 1 something does not, 2 bad input."""
+def main(program: Callable[[], Any] = app) -> None:
+    """Run the command line. Exit status: 0 all holds, 1 something does not, 2 bad input or something to install."""
     try:
-        app()
+        program()
     except DraftcertError as error:
-        err.print("error:", error, style="red")
+        # What a message quotes cannot begin a line of its own.
+        err.print(f"error: {error}".replace("\n", "\n  "), style="red", soft_wrap=True)
         sys.exit(2)

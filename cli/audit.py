@@ -7,12 +7,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from ..support.terminal import visible
 from .console import Json, out, print_json, progress
 
-app = typer.Typer(
-    invoke_without_command=True,
-    help="Measure acceptance, certificates and divergences of a model pair on real prompts, and write a report.",
-)
+app = typer.Typer(invoke_without_command=True)
 
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, or auto (spread over all GPUs).")]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
@@ -26,8 +24,8 @@ def audit(
     target: Annotated[
         str, typer.Option(help="Target: Hugging Face id, local folder, GGUF file or smollm2.")
     ] = "smollm2",
-    draft: Annotated[
-        str | None, typer.Option(help="Drafter: the same, or self:skip=10-19 (the target without these layers).")
+    drafter: Annotated[
+        str | None, typer.Option(help="Drafter: the same, or layers:0-9,20-29 (only these of the target's own).")
     ] = None,
     prompts: Annotated[
         Path | None, typer.Option(help="JSONL (prompt, messages, turns or text) or one prompt a line; else 40 of ours.")
@@ -36,7 +34,7 @@ def audit(
         "audit-out"
     ),
     rules: Annotated[list[str] | None, typer.Option("--rule", help="Acceptance rule (repeat for more).")] = None,
-    widths: Annotated[list[int] | None, typer.Option("--width", help="Candidates per node (repeat for more).")] = None,
+    candidates: Annotated[list[int] | None, typer.Option(help="Candidates per node (repeat for more).")] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Greedy tokens per prompt.")] = 64,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts.")] = None,
     acceptance: Annotated[float, typer.Option(help="Acceptance the recommendation aims at.")] = 0.8,
@@ -46,20 +44,20 @@ def audit(
     ray: Ray = None,
     as_json: Json = False,
 ) -> None:
-    """Audit a target, or a target and drafter, on real prompts.
+    """Measure acceptance, certificates and divergences of a target, or of a model pair, and write a report.
 
-    Example: draftcert audit --target smollm2 --draft self:skip=12-13 --out audit-out
+    Example: draftcert audit --drafter layers:0-11,14-29 --limit 2 --max-new-tokens 16 --out audit-out
     """
     if context.invoked_subcommand is not None:
         return
     from ..audit import read_prompts
-    from ..audit.measure import RULES, WIDTHS, Grid
-    from ..audit.recommend import Wanted
+    from ..audit.measure import CANDIDATES, RULES, Grid
+    from ..audit.recommendation import Wanted
     from ..audit.run import Configuration
 
     wanted = Wanted(acceptance)
-    grid = Grid(tuple(rules or RULES), tuple(widths or WIDTHS))
-    configuration = Configuration(target, draft, max_new_tokens, dtype, device, grid)
+    grid = Grid(tuple(rules or RULES), tuple(candidates or CANDIDATES))
+    configuration = Configuration(target, drafter, max_new_tokens, dtype, device, grid)
     run_and_report(folder, configuration, list(islice(read_prompts(prompts), limit)), wanted, processes, ray, as_json)
 
 
@@ -84,8 +82,8 @@ def run_and_report(
     if as_json:
         print_json(report.summary)
     else:
-        out.print(report.overview, markup=False)
-        out.print(f"report: {report.html}", markup=False)
+        out.print(report.overview)
+        out.print(f"report: {visible(str(report.html))}")
 
 
 @app.command()
@@ -101,7 +99,7 @@ def logprobs(
 ) -> None:
     """Certificates from a server's top-k log-probabilities: exact where the list determines them, else intervals.
 
-    Example: draftcert audit logprobs response.json --rule "top_m(2)"
+    Example: draftcert audit logprobs response.json --rule "top_m(2)" --candidates 2 --vocabulary 49152
     """
     from ..audit.logprobs import audit_logprobs
     from ..audit.report import readable
@@ -115,8 +113,8 @@ def logprobs(
         interval = readable(each.lower) if each.determined else f"{readable(each.lower)} to {readable(each.upper)}"
         place = each.where.removeprefix(f"{file}:")
         likely = "–" if each.top is None else repr(each.top)
-        table.add_row(place, repr(each.token), likely, readable(each.gap), each.tie, interval)
+        table.add_row(visible(place), repr(each.token), likely, readable(each.gap), each.tie, interval)
     out.print(table)
     for name, value in found.summary().items():
-        out.print(f"{name}: {value}", markup=False)
+        out.print(f"{name}: {value}")
     out.print("A list of top tokens never determines KL(target || draft): nothing here certifies a drafter.")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..support.files import replacing, write_whole
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
 
@@ -32,7 +33,7 @@ def kernels(
 ) -> None:
     """Time `row_stats` and `certify` against reading the logits once, eager torch and torch.compile.
 
-    Example: draftcert bench kernels --out benchmarks/results
+    Example: draftcert bench kernels --shape 4x32000 --rounds 3 --no-compile --out kernels
     """
     from ..runtime.rows import benchmark
 
@@ -47,9 +48,10 @@ def kernels(
     text = benchmark.markdown(report)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "kernels.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        (folder / "kernels.md").write_text(text, encoding="utf-8")
-        benchmark.plot(report, folder / "kernels.svg")
+        write_whole(folder / "kernels.json", json.dumps(report, indent=1) + "\n")
+        write_whole(folder / "kernels.md", text)
+        with replacing(folder / "kernels.svg") as picture:
+            benchmark.plot(report, picture)
     if as_json:
         print_json(report)
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from ..support.files import write_whole
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json, progress
 
@@ -30,7 +31,10 @@ def check(
     update_ledger: Annotated[bool, typer.Option(help="Write the ledger this run reproduces, if all holds.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check every derivation step, every formula and the formal proofs, and reproduce the ledger."""
+    """Check every derivation step, every formula and the formal proofs, and reproduce the ledger.
+
+    Example: draftcert check --only T5 --no-coq
+    """
     from ..numerics import certificate
     from ..proofs_check import check as run
     from ..proofs_check import ledger
@@ -60,7 +64,7 @@ def check(
         mutated = _mutate(report, bar) if mutations else None
     ok = report.ok and (bridged is None or bridged.ok) and (mutated is None or not mutated.unexplained)
     if update_ledger and only is None and all(t.proved for t in report.theorems):
-        ledger.PATH.write_text(ledger.text(report.proved))
+        write_whole(ledger.PATH, ledger.text(report.proved))
         err.print("the ledger is written; check again to see it reproduced")
     if as_json:
         certified = None if bridged is None else {"cases": len(bridged.cases), "ok": bridged.ok}

@@ -11,7 +11,10 @@ def codegen(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a committed file is stale.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Generate torch, C++ and Triton code from formulas that are proved and agreed."""
+    """Generate torch, C++ and Triton code from formulas that are proved and agreed.
+
+    Example: draftcert codegen --check
+    """
     from ..runtime.codegen import check as stale_files
     from ..runtime.codegen import generate
 

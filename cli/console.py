@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-out = Console(highlight=False, markup=False, soft_wrap=True)
+from ..support.terminal import SafeConsole
+
+out = SafeConsole(soft_wrap=True)
 """Results: standard output."""
 
-err = Console(stderr=True, highlight=False, markup=False)
+err = SafeConsole(stderr=True)
 """Progress and errors: standard error, so that results can be piped."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output instead of text.")]
@@ -22,7 +23,7 @@ def progress() -> Progress:
     """A progress display on standard error; silent when that is not a terminal."""
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

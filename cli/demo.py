@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from ..theory.errors import DraftcertError
+from . import main
 from .console import err, finish, out, progress
 from .generate import (
     TextStream,
@@ -19,7 +20,7 @@ from .generate import (
     comparison_table,
     describe,
     input_ids,
-    make_drafter,
+    show_prompt,
 )
 from .validate import families_table
 
@@ -97,17 +98,18 @@ def _decode(model: str, max_new_tokens: int) -> bool:
     from ..audit.prompts import load_prompts
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
+    from ..runtime.trees.drafters import drafter_by_name
 
     try:
         with err.status("loading the model (the first time its weights are unpacked and kept)"):
             target = load_model(model)
     except DraftcertError as error:
         raise DraftcertError(f"the demo cannot decode: {error}") from error
-    drafter = make_drafter("recycling+lookup", target)
+    drafter = drafter_by_name("recycling+lookup", target)
     records: list[dict[str, Any]] = []
     met: list[float] = []
     for prompt in (each for each in load_prompts() if each.id in PROMPTS):
-        out.print(f"\n> {prompt.text}", style="bold")
+        show_prompt(prompt)
         ids = input_ids(prompt, target)
         stream = TextStream(target.decode, out.file.write)
 
@@ -143,4 +145,4 @@ def _distribution(certificates: list[float]) -> Table:
 
 
 if __name__ == "__main__":
-    typer.run(demo)
+    main(lambda: typer.run(demo))

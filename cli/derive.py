@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..support.terminal import visible
 from .console import Json, out, print_json, progress
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def derive(
     """Derive the certificates: statements, numbered derivations and formulas, as text or as a document.
 
     `draftcert check` decides every step; this command prints or writes what is decided.
+
+    Example: draftcert derive --only tree
     """
     from ..document import select, write_document
 
@@ -60,7 +63,7 @@ def derive(
         out.print(f"formula {formula.name} = {formula.expression}")
         out.print(f"    computed as {formula.stable}", style="dim")
     for file in files:
-        out.print(f"written: {file}")
+        out.print(f"written: {visible(str(file))}")
 
 
 def _theorem(theorem: Theorem) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..support.terminal import visible
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
 
@@ -42,6 +43,8 @@ def explain(
     """Find the first divergence of two outputs and say what it is: tie, noise, rule, prompt, budget or a true error.
 
     Exit status 1 if any pair differs by more than a tie, numerical noise or a budget.
+
+    Example: draftcert explain first.txt second.txt --prompt "Name three moons." --model smollm2
     """
     from ..runtime.models import load_model
     from ..runtime.trees.explain import explain as run
@@ -64,7 +67,7 @@ def explain(
         found = run(target, a.prompt, a.tokens, b.tokens, second_prompt=b.prompt)
         explained.append((a.id, found))
         if not as_json:
-            out.print(f"{a.id}: {found.verdict}. {found.text}")
+            out.print(f"{visible(a.id)}: {found.verdict}. {found.text}")
     if as_json:
         print_json({"model": target.name, "outputs": [{"id": name} | asdict(found) for name, found in explained]})
     finish(all(found.verdict in HARMLESS for _, found in explained))

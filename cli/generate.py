@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
+from ..support.terminal import visible
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
 
@@ -20,11 +22,9 @@ if TYPE_CHECKING:
     from ..audit.prompts import Prompt
     from ..runtime.models import LoadedModel
     from ..runtime.trees.decoder import Generation
-    from ..runtime.trees.drafters import Drafter
     from ..runtime.trees.trace import Step
 
 
-_RECYCLING = {"prior", "static", "certificate-guided"}
 """What `recycling:` may be followed by: the prior, and one shape of trees other than best-first."""
 
 
@@ -48,7 +48,7 @@ class TextStream:
         self._show(self._decode(self._tokens) + "\n")
 
     def _show(self, text: str) -> None:
-        self._write(text[self._shown :])
+        self._write(visible(text[self._shown :], lines=True))
         self._shown = len(text)
 
 
@@ -64,7 +64,7 @@ def generate(
         typer.Option(
             help="recycling, recycling:prior (knows what follows each token from the start; a minute once per model), "
             "recycling:static, recycling:certificate-guided (shapes of the tree; with prior: recycling:prior,static), "
-            "lookup, assistant:ID, layers:0-9,20-29 (the target's own), joined by +; or none."
+            "lookup, a model, layers:0-9,20-29 (the target's own), joined by +; or none."
         ),
     ] = "recycling+lookup",
     rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
@@ -82,10 +82,14 @@ def generate(
     trace: Annotated[Path | None, typer.Option(help="Write every step as a line of JSON.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Decode prompts with draft trees; strict greedy output is the target's own greedy output."""
+    """Decode prompts with draft trees; strict greedy output is the target's own greedy output.
+
+    Example: draftcert generate --prompt "Write a haiku about tides." --max-new-tokens 32 --show
+    """
     from ..audit.prompts import Prompt, load_prompts
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
+    from ..runtime.trees.drafters import drafter_by_name
     from ..runtime.trees.trace import TraceWriter, draw_tree
     from ..theory import parse_rule
 
@@ -97,13 +101,15 @@ def generate(
     with err.status("loading the model"):
         target = load_model(model, dtype, device)
     latency = "measured" if cost_aware else None
-    decoder = GreedyTreeDecoder(target, make_drafter(drafter, target), acceptance, max_nodes, latency)
+    with err.status("loading the drafter; a prior is asked of the target once per model"):
+        drafted_by = drafter_by_name(drafter, target)
+    decoder = GreedyTreeDecoder(target, drafted_by, acceptance, max_nodes, latency)
     records: list[dict[str, Any]] = []
     with ExitStack() as stack:
         write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
         for item in asked:
             if not as_json:
-                out.print(f"\n> {item.text}", style="bold")
+                show_prompt(item)
             stream = TextStream(target.decode, (lambda _: None) if as_json or show else out.file.write)
 
             def on_step(step: Step, stream: TextStream = stream) -> None:
@@ -131,71 +137,17 @@ def generate(
     finish(not lossless or all(record.get("identical", True) for record in records))
 
 
+def show_prompt(prompt: Prompt) -> None:
+    """Print a prompt, every line of it marked as such."""
+    out.print()
+    out.print(indent(prompt.text, "> ", lambda line: True), style="bold")
+
+
 def input_ids(prompt: Prompt, target: LoadedModel) -> torch.Tensor:
     """A prompt's tokens `[1, length]` on the model's device."""
     import torch
 
     return torch.tensor([prompt.token_ids(target.tokenizer)], device=target.model.device)
-
-
-def make_drafter(text: str, target: LoadedModel) -> Drafter:
-    """The drafter a text names: parts joined by `+`, or `none`.
-
-    The parts: `recycling`, `recycling:prior`, `recycling:SHAPE`, `lookup`, `assistant:ID`, `layers:RANGES`.
-
-    Raises:
-        DraftcertError: no drafter of that name, or a model or layers that do not exist.
-    """
-    from ..runtime.models import load_model
-    from ..runtime.trees.drafters import (
-        Assistant,
-        PromptLookup,
-        SuccessorDrafter,
-        TokenRecycling,
-        Union,
-        cached_successors,
-        skip_layers,
-    )
-    from ..runtime.trees.forward import TreeForward
-
-    def member(name: str) -> SuccessorDrafter:
-        kind, _, argument = name.strip().partition(":")
-        options = set(filter(None, argument.split(",")))
-        vocabulary = target.model.get_output_embeddings().weight.shape[0]
-        match kind:
-            case "recycling" if options <= {"prior"} or (len(options - {"prior"}) == 1 and options <= _RECYCLING):
-                prior = None
-                if "prior" in options:
-                    with err.status("asking the target what follows each of its tokens (once per model)"):
-                        prior = cached_successors(TreeForward(target.model))
-                shape: Any = next(iter(options - {"prior"}), "best-first")
-                return TokenRecycling(shape=shape, prior=prior)
-            case "lookup" if not argument:
-                return PromptLookup()
-            case "assistant" if argument:
-                return Assistant(load_model(argument, target.model.dtype, target.model.device), vocabulary)
-            case "layers" if argument:
-                return Assistant(skip_layers(target, _ranges(argument)), vocabulary)
-        raise DraftcertError(
-            f"no drafter is called '{name}': recycling (recycling:prior, recycling:static, "
-            "recycling:certificate-guided), lookup, assistant:ID, layers:0-9,20-29 or none"
-        )
-
-    if text == "none":
-        return Union()
-    members = [member(name) for name in text.split("+")]
-    return members[0] if len(members) == 1 else Union(*members)
-
-
-def _ranges(text: str) -> list[int]:
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        try:
-            numbers += range(int(first), int(last or first) + 1)
-        except ValueError as error:
-            raise DraftcertError(f"'{part}' is no range of layers: write 0-9,20-29") from error
-    return numbers
 
 
 def describe(target: LoadedModel, result: Generation) -> dict[str, Any]:
@@ -251,7 +203,7 @@ def comparison_table(title: str, records: Iterable[dict[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name == "prompt" else "right")
     for record in records:
         table.add_row(
-            record["id"],
+            visible(record["id"]),
             str(record["new_tokens"]),
             f"{record['tokens_per_pass']:.2f}",
             f"{record['tokens_per_second']:.1f}",

@@ -15,12 +15,14 @@ def recommend(
     mean_kl: Annotated[float | None, typer.Option(help="Mean KL of a drafter, in place of the audited one's.")] = None,
     as_json: Json = False,
 ) -> None:
-    """For each system the rule, parameters and tree width that reach an acceptance at least risk.
+    """For each system the rule, parameters and number of candidates that reach an acceptance at least risk.
 
-    Exit status 1 when no system can reach it. Example: draftcert recommend audit-out --acceptance 0.9 --by measured
+    Exit status 1 when no system can reach it.
+
+    Example: draftcert recommend audit-out --acceptance 0.9 --by measured
     """
-    from ..audit.recommend import Wanted, promise
-    from ..audit.recommend import recommend as recommended
+    from ..audit.recommendation import Wanted, promise
+    from ..audit.recommendation import recommend as recommended
     from ..audit.records import Audit
     from ..audit.report import readable
 
@@ -43,14 +45,14 @@ def recommend(
         for each in found:
             setting = each.setting
             verdict = "reaches it" if each.reached else "does not reach it; its best"
-            out.print(f"{each.system} {verdict}: {setting.rule}, width {setting.width}", markup=False, style="bold")
-            out.print(f"  {each.settings}", markup=False)
+            out.print(f"{each.system} {verdict}: {setting.rule}, candidates: {setting.candidates}", style="bold")
+            out.print(f"  {each.settings}")
             numbers = {
                 name: getattr(setting, name) for name in ("guaranteed", "certified", "measured", "risk", "nodes")
             }
-            out.print("  " + ", ".join(f"{name} {readable(value)}" for name, value in numbers.items()), markup=False)
-            out.print(f"  mean KL that would guarantee it: below {readable(setting.needed_kl)} nats", markup=False)
-            out.print(f"  deployed: {each.differs}", markup=False, style="dim")
+            out.print("  " + ", ".join(f"{name} {readable(value)}" for name, value in numbers.items()))
+            out.print(f"  mean KL that would guarantee it: below {readable(setting.needed_kl)} nats")
+            out.print(f"  deployed: {each.differs}", style="dim")
         for sentence in promise(wanted):
-            out.print(sentence, markup=False)
+            out.print(sentence)
     finish(any(each.reached for each in found))

@@ -26,13 +26,13 @@ def reproduce(
     ray: Ray = None,
     as_json: Json = False,
 ) -> None:
-    """Repeat the published experiment: 500 prompts of at least 64 tokens, 128 greedy steps each, every rule and width.
+    """Repeat the published experiment: 500 prompts of at least 64 tokens, 128 greedy steps each, all rules.
 
-    Example: draftcert reproduce --model Qwen/Qwen3-1.7B --prompts ultrachat.jsonl --device cuda --dtype bfloat16
+    Example: draftcert reproduce --min-prompt-tokens 1 --limit 1 --steps 8
     """
     from ..audit import read_prompts
     from ..audit.measure import Grid
-    from ..audit.recommend import Wanted
+    from ..audit.recommendation import Wanted
     from ..audit.run import Configuration
     from ..runtime.models import load_tokenizer
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from ..support.terminal import visible
 from .console import Json, finish, out, print_json, progress
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ def validate(
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to spread the cases over.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Validate certificates against exact convex programs, to 50 digits; attack them and the margin bounds."""
+    """Validate certificates against exact convex programs, to 50 digits; attack them and the margin bounds.
+
+    Example: draftcert validate --rule "additive(0.3)"
+    """
     from ..numerics import validate as run
 
     if folder:
@@ -59,7 +63,7 @@ def validate(
     if folder:
         _, page = report.write(folder)
         if not as_json:
-            out.print(f"report: {page}")
+            out.print(f"report: {visible(str(page))}")
     finish(report.ok)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import sympy
 
+from ..support.files import write_whole
 from ..theory import RULES, DraftcertError, Formula
-from ..theory.order import DIAGRAM_RULES, Diagram, diagram
+from ..theory.imports import optional
+from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
 from ..theory.rule import RuleFamily
 from ..theory.theorem import Theorem
@@ -65,15 +67,13 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     Raises:
         DraftcertError: nothing is named so, or matplotlib or jinja2 is missing.
 
-    >>> write_document("theory", only="tree")  # doctest: +SKIP
-    [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), ...]
+    >>> write_document("theory", only="M1")
+    [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), PosixPath('theory/figure-M1.pdf')]
     """
-    try:
+    with optional("report"):
         import jinja2
 
         from .figures import FIGURES, draw, inline_svg
-    except ImportError as error:
-        raise DraftcertError(f"the document needs {error.name}: pip install 'draftcert[report]'") from error
 
     chosen = select(only)
     figures = [theorem.name for theorem in chosen.theorems if theorem.name in FIGURES]
@@ -87,7 +87,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     order = None
     if only is None:
         begin("order of the rules")
-        order = diagram(DIAGRAM_RULES)
+        order = diagram()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     svg, written = {}, []
@@ -95,7 +95,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         begin(f"figure of {name}")
         svg[name] = inline_svg(FIGURES[name])
         path = folder / f"figure-{name}.pdf"
-        path.write_bytes(draw(FIGURES[name], "pdf"))
+        write_whole(path, draw(FIGURES[name], "pdf"))
         written.append(path)
     content = {
         "only": only,
@@ -111,7 +111,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     for step, name in (("HTML", "theory.html"), ("LaTeX", "theory.tex")):
         begin(step)
         path = folder / name
-        path.write_text(_environment(jinja2, step).get_template(f"{name}.j2").render(content), encoding="utf-8")
+        write_whole(path, _environment(jinja2, step).get_template(f"{name}.j2").render(content))
         written.insert(0 if step == "HTML" else 1, path)
     if progress:
         progress("done", len(steps), len(steps))
@@ -120,7 +120,8 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
 
 def _environment(jinja2: Any, kind: str) -> Any:
     """Templates of one format; LaTeX has braces of its own, so its marks are angled."""
-    from markupsafe import Markup
+    with optional("report"):
+        from markupsafe import Markup
 
     block, variable, comment = ("{%", "{{", "{#") if kind == "HTML" else ("<%", "<<", "<#")
     environment = jinja2.Environment(

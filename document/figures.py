@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.tri import Triangulation
 
 from ..theory import Rule, parse_rule
+from ..theory.conditions import Condition, RankCondition, ThresholdCondition, fold_conditions
 from ..theory.pool import select_pool
-from ..theory.rule import Condition, RankCondition, ThresholdCondition, fold_conditions
 from ..theory.statistics import TOP
 from ..theory.theorem import Certificate, Infimum, Limit, Supremum
 from ..theory.theorems import THEOREMS

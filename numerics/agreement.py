@@ -20,6 +20,7 @@ from typing import Any
 import mpmath
 from flint import arb, fmpq
 
+from ..support.files import write_whole
 from ..theory import FORMULAS, DraftcertError, Formula
 from ..theory.divergences import DIVERGENCE_FORMULAS
 from ..theory.margins import MARGIN_FORMULAS, SUPREMUM_FORMULAS
@@ -409,4 +410,4 @@ def ledger(solved: Sequence[Solved]) -> dict[str, Any]:
 
 def write_ledger(path: Path = LEDGER) -> None:
     """Write the ledger; the same tools give the same file."""
-    path.write_text(json.dumps(ledger(standard_rows()), indent=2) + "\n")
+    write_whole(path, json.dumps(ledger(standard_rows()), indent=2) + "\n")

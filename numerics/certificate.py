@@ -85,7 +85,7 @@ def certificate(
         DraftcertError: input that is no distribution, candidates out of range, or missing logits.
 
     >>> print(certificate("0.5 0.45 0.05".split(), "strict_greedy", candidates=2, digits=30))
-    0.213683853484985904194259486606
+    0.213681095765888962954404426263
 
     Source: Sharma 2026, arXiv 2606.30265 (strict greedy); `draftcert.theory` for any rule and number of candidates.
     """

@@ -19,7 +19,7 @@ import sympy
 from flint import arb, fmpq
 
 from ..theory import DraftcertError, Rule
-from ..theory.rule import Condition, RankCondition, RowCondition, fold_conditions
+from ..theory.conditions import Condition, RankCondition, RowCondition, fold_conditions
 from ..theory.statistics import LOGIT_RATIO, TOP, Entropy
 from .balls import ball_function, precision, sum_balls, to_fmpq
 from .row import ExactRow

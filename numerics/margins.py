@@ -74,7 +74,7 @@ def margin_bounds(
     ('0.130812', '0.346574', False)
 
     >>> str(margin_bounds("strict_greedy", gap="0.5", vocabulary=3, digits=6)[1])
-    '0.160560'
+    '0.160621'
 
     Source: Sharma 2026, arXiv 2606.30265 (M1, M6); the others `draftcert.theory`.
     """
@@ -93,7 +93,7 @@ def margin_bounds(
         return bounds.coverage()
     if known != "top2":
         raise DraftcertError(f"known = {known!r}: give 'top2' or 'coverage'")
-    return bounds.of(ast.parse(rule.expression, mode="eval").body)
+    return bounds.of(ast.parse(str(rule), mode="eval").body)
 
 
 class _Bounds:

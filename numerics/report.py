@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..theory import DraftcertError
+from ..support.files import write_whole
+from ..theory.imports import optional
 from .agreement import COMPARED
 from .mutation import mutants
 from .sharpness import Reached
@@ -126,8 +127,8 @@ class Report:
         """How close the search came to the margin bounds, by rule and side."""
         groups: dict[tuple[str, str, str], list[Reached]] = {}
         for reached in self.reached:
-            of = reached.search
-            groups.setdefault((of.rule, of.known, SIDES[of.supremum]), []).append(reached)
+            of = reached.wanted
+            groups.setdefault((of["rule"], of["known"], SIDES[of["supremum"]]), []).append(reached)
 
         def farthest(group: list[Reached], attained: bool) -> float | None:
             distances = [r.nearest for r in group if r.sharp and r.attained == attained and r.nearest is not None]
@@ -168,15 +169,14 @@ class Report:
         folder.mkdir(parents=True, exist_ok=True)
         data, page = folder / "report.json", folder / "report.html"
         each = {"outcomes": [asdict(o) for o in self.outcomes], "reached": [asdict(r) for r in self.reached]}
-        data.write_text(json.dumps(self.to_dict() | each, indent=1) + "\n")
-        page.write_text(self._page())
+        write_whole(data, json.dumps(self.to_dict() | each, indent=1) + "\n")
+        write_whole(page, self._page())
         return data, page
 
     def _page(self) -> str:
-        try:
+        with optional("report"):
             from jinja2 import Environment, FileSystemLoader, select_autoescape
-        except ImportError as error:
-            raise DraftcertError("the page needs jinja2 and matplotlib: pip install 'draftcert[report]'") from error
+
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent), autoescape=select_autoescape(default=True)
         )
@@ -208,7 +208,7 @@ class Report:
         tokens = sorted({V for reached in sharp for V in reached.tokens})
         for axes, supremum, title in zip(figure.subplots(1, 2, sharey=True), (False, True), SIDES, strict=True):
             for reached in sharp:
-                if reached.search.supremum == supremum:
+                if reached.wanted["supremum"] == supremum:
                     points = [
                         (tokens.index(V), max(d, LEAST_SHOWN))
                         for V, d in zip(reached.tokens, reached.distances, strict=True)
@@ -224,10 +224,9 @@ class Report:
 
 
 def _figure(height: float) -> Any:
-    try:
+    with optional("report"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DraftcertError("the page needs jinja2 and matplotlib: pip install 'draftcert[report]'") from error
+
     return Figure(figsize=(10, height), layout="constrained")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import product
@@ -21,8 +21,9 @@ import sympy
 from flint import arb
 from scipy.optimize import differential_evolution
 
-from ..theory import DraftcertError, Rule, parse_rule
-from ..theory.rule import Condition, RankCondition, RowCondition, ThresholdCondition, fold_conditions
+from ..theory import DraftcertError, Rule
+from ..theory.conditions import Condition, RankCondition, RowCondition, ThresholdCondition, fold_conditions
+from ..theory.presets import example_rules
 from ..theory.statistics import LOGIT_RATIO, TOP, Entropy
 from .balls import Mpf, bounds, to_mpf
 from .certificate import projected
@@ -32,22 +33,6 @@ from .margins import MarginBound, margin_bounds
 from .row import ExactRow
 from .shrink import shrink
 
-BOUNDED = (
-    "strict_greedy",
-    "additive(3/10)",
-    "multiplicative(1/10)",
-    "multiplicative(2/5)",
-    "top_m(2)",
-    "top_m(3)",
-    "absolute(1/12)",
-    "absolute(1/2)",
-    "typical(9/100, 3/10)",
-    "typical(1, 1/2)",
-    "mars(9/10)",
-    "top_m(10) & additive(3/5)",
-    "top_m(2) | multiplicative(2/5)",
-)
-"""The rules whose margin bounds are attacked: every family that has some, in all their branches."""
 GAPS = ("1/20", "1/5", "1/2", "9/10")
 CANDIDATES = (1, 2, 3, 4)
 KNOWN: tuple[Literal["top2", "coverage"], ...] = ("top2", "coverage")
@@ -245,7 +230,7 @@ def _projected(p: np.ndarray, count: np.ndarray, candidates: int) -> np.ndarray:
 class Search:
     """One margin bound to beat: made again from these few values."""
 
-    rule: str
+    rule: Rule
     candidates: int
     known: Literal["top2", "coverage"]
     gap: str
@@ -255,9 +240,14 @@ class Search:
     """Number of tokens the bound speaks of; None for any, which are searched by `VOCABULARIES`."""
 
     @property
+    def values(self) -> dict[str, Any]:
+        """The search as plain data."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"rule": str(self.rule)}
+
+    @property
     def key(self) -> str:
         """Identity of the search in saved results."""
-        return json.dumps(list(asdict(self).values()))
+        return json.dumps(list(self.values.values()))
 
     @property
     def stages(self) -> list[int]:
@@ -274,9 +264,9 @@ class Search:
         )[self.supremum]
 
 
-def searches(rules: Sequence[str] = BOUNDED, seed: int = 0) -> Iterator[Search]:
-    """All margin bounds of these rules, in a fixed order; what has no bound is passed over."""
-    for rule, known in product(rules, KNOWN):
+def searches(rules: Sequence[Rule] | None = None, seed: int = 0) -> Iterator[Search]:
+    """All margin bounds of these rules, the example rules if not given; what has no bound is passed over."""
+    for rule, known in product(rules or example_rules(), KNOWN):
         try:
             margin_bounds(rule, gap=GAPS[0], known=known, digits=1)
         except DraftcertError:
@@ -302,9 +292,9 @@ class Reached:
     failure: dict[str, Any] | None = None
 
     @property
-    def search(self) -> Search:
-        """What was searched for."""
-        return Search(*json.loads(self.key))
+    def wanted(self) -> dict[str, Any]:
+        """What was searched for, as plain data."""
+        return dict(zip((each.name for each in fields(Search)), json.loads(self.key), strict=True))
 
     @property
     def nearest(self) -> float | None:
@@ -323,7 +313,7 @@ def search(wanted: Search, bound: MarginBound | None = None) -> Reached:
     if (wanted.vocabulary or 0) > DENSE:
         raise DraftcertError(f"vocabulary = {wanted.vocabulary}: bounds for up to {DENSE} tokens are searched")
     bound = bound or wanted.bound
-    rule, gap = parse_rule(wanted.rule), Fraction(wanted.gap)
+    rule, gap = wanted.rule, Fraction(wanted.gap)
     rank = 2 if wanted.known == "top2" else wanted.candidates + 1
     spaces = [Targets(gap, rank, tokens) for tokens in wanted.stages if tokens >= rank]
     ratios = RATIOS if rule.needs_logits else RATIOS[:1]
@@ -352,7 +342,7 @@ def search(wanted: Search, bound: MarginBound | None = None) -> Reached:
     )
     if bound.sharp and (reached.nearest is None or reached.nearest > _reach(bound, wanted)):
         failure = failure or {"error": f"no target comes closer to the bound than {reached.nearest}"}
-    return replace(reached, failure=failure and asdict(wanted) | {"bound": reached.bound} | failure)
+    return replace(reached, failure=failure and wanted.values | {"bound": reached.bound} | failure)
 
 
 def _beyond(bound: MarginBound, certificate: arb, supremum: bool) -> bool:

@@ -12,7 +12,7 @@ import mpmath
 from flint import arb
 
 from ..theory import DraftcertError, Rule, parse_rule
-from ..theory.rule import Condition, ThresholdCondition
+from ..theory.conditions import Condition, ThresholdCondition
 from ..theory.statistics import Entropy
 from .balls import Mpf, bounds, to_mpf
 from .certificate import projected

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 import os
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
-from itertools import chain, count, islice
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..theory import DraftcertError, parse_rule
+from ..support.files import json_lines
+from ..support.workers import alike, run_tasks
+from ..theory import RULES, DraftcertError, Rule, parse_rule
+from ..theory.presets import example_rules
 from .agreement import COMPARED, DIGITS, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
 from .balls import to_mpf
@@ -37,30 +37,14 @@ from .polish import Optimum, certified_digits
 from .program import ALL_CHOICES, Solution, solve
 from .report import Outcome, Report
 from .row import ExactRow, read_row
-from .sharpness import BOUNDED, Reached, Search, search, searches
+from .sharpness import Reached, Search, search, searches
 from .shrink import shrink
-
-RULES = (
-    "strict_greedy",
-    "additive(3/10)",
-    "multiplicative(1/10)",
-    "top_m(2)",
-    "absolute(1/10)",
-    "typical(9/100, 3/10)",
-    "typical(1, 1/2)",
-    "typical_floor(9/100, 3/10, 1/100000)",
-    "mars(9/10)",
-    "top_m(10) & additive(3/5)",
-    "top_m(2) | multiplicative(2/5)",
-)
-"""The rules that are validated: every family, thresholds that fall on tokens, an intersection and a union."""
 
 LOGIT_RATIOS = ("19/20", "9/10", "1/2")
 SOLVER_DIGITS = 3.5
 """Digits in nats that a solver's own answer must reach: a first-order solver on a degenerate program has few."""
 SOLVER_TOKENS = 1000
 """Above this vocabulary no solver is asked; the worst draft is certified by weak duality alone."""
-CHUNK = 4
 EXTREMAL = {"extremal": (1, 2), "extremal tree": (1, 1)}
 """Families in which margin bounds are attained, with the numbers of accepted tokens for which they are."""
 MUTATION_CASES = 5
@@ -75,16 +59,21 @@ class Case:
     index: int
     seed: int
     tokens: int
-    rule: str
+    rule: Rule
     candidates: int
     divergence: str = "kl"
     solver: str = "CLARABEL"
     logit_ratio: str | None = None
 
     @property
+    def values(self) -> dict[str, Any]:
+        """The case as plain data."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"rule": str(self.rule)}
+
+    @property
     def key(self) -> str:
         """Identity of the case in saved results."""
-        return json.dumps(list(asdict(self).values()))
+        return json.dumps(list(self.values.values()))
 
 
 @dataclass(frozen=True)
@@ -106,10 +95,10 @@ PROFILES = {
 }
 
 
-def cases(profile: str, seed: int, rules: Sequence[str] = RULES) -> Iterator[Case]:
-    """The cases of a profile in a fixed order, without end for `soak`."""
+def cases(profile: str, seed: int, rules: Sequence[Rule] | None = None) -> Iterator[Case]:
+    """The cases of a profile in a fixed order, without end for `soak`; of the example rules if none are given."""
     plan = PROFILES[profile]
-    needs_ratio = {rule: parse_rule(rule).needs_logits for rule in rules}
+    rules = rules or example_rules()
     names = list(DIVERGENCES)
     for index in count() if plan.per_family is None else range(plan.per_family):
         for position, family in enumerate(FAMILIES.values()):
@@ -119,7 +108,7 @@ def cases(profile: str, seed: int, rules: Sequence[str] = RULES) -> Iterator[Cas
             candidates = draw.randint(1, min(tokens - 1, 4))
             if family.name in EXTREMAL and index % 2:  # where a margin bound is attained: all others compete
                 accepted = min(EXTREMAL[family.name][index // 2 % 2], tokens - 1)
-                rule, candidates = f"top_m({accepted})", tokens - accepted
+                rule, candidates = RULES["top_m"](accepted), tokens - accepted
             yield Case(
                 family.name,
                 index,
@@ -129,7 +118,7 @@ def cases(profile: str, seed: int, rules: Sequence[str] = RULES) -> Iterator[Cas
                 candidates,
                 divergence=names[index // 3 % len(names)] if index % 3 == 2 else "kl",
                 solver="SCS" if index % 10 == 9 else "CLARABEL",
-                logit_ratio=draw.choice(LOGIT_RATIOS) if needs_ratio.get(rule) else None,
+                logit_ratio=draw.choice(LOGIT_RATIOS) if rule.needs_logits else None,
             )
     for index, tokens in enumerate(plan.large):
         yield Case("language model", index, seed, tokens, rules[index % len(rules)], 1 + index)
@@ -153,7 +142,7 @@ def run_case(case: Case) -> Outcome:
 
 def reproduce(failure: Mapping[str, Any]) -> Outcome:
     """Run a failure of a report again, or the minimal one in it: it is the input in full."""
-    case = Case(**{field.name: failure[field.name] for field in fields(Case)})
+    case = Case(**{each.name: failure[each.name] for each in fields(Case)} | {"rule": parse_rule(failure["rule"])})
     return _outcome(case, read_row(failure["probabilities"]))
 
 
@@ -161,14 +150,14 @@ def _outcome(case: Case, row: ExactRow) -> Outcome:
     try:
         return _compare(case, row)
     except Exception as error:  # a crash is a finding like any other, and a run of hours outlives it
-        failure = asdict(case) | {"error": f"{type(error).__name__}: {error}", "probabilities": row.text}
+        failure = case.values | {"error": f"{type(error).__name__}: {error}", "probabilities": row.text}
         return Outcome(case.key, case.family, "", 0.0, None, failure=failure)
 
 
 def _compare(case: Case, row: ExactRow) -> Outcome:
-    rule, divergence = parse_rule(case.rule), DIVERGENCES[case.divergence]()
+    divergence = DIVERGENCES[case.divergence]()
     ratio = None if case.logit_ratio is None else Fraction(case.logit_ratio)
-    found = certificate_of_row(row, rule, case.candidates, DIGITS, ratio)
+    found = certificate_of_row(row, case.rule, case.candidates, DIGITS, ratio)
     accepted = len(found.accepted)
     solutions = _solutions(case, row, found, divergence)
     small = case.tokens <= ALL_CHOICES
@@ -192,7 +181,7 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
     value = rounded(to_mpf(optimum.enclosure), 30)
     failure = None
     if worst < DIGITS or (solver_digits is not None and solver_digits < SOLVER_DIGITS):
-        failure = asdict(case) | {
+        failure = case.values | {
             "probabilities": row.text,
             "certificate": str(found),
             "certified optimum": value,
@@ -241,7 +230,7 @@ def validate(
     profile: str = "quick",
     seed: int = 0,
     *,
-    rules: Sequence[str] | None = None,
+    rules: Sequence[Rule | str] | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     processes: int | None = None,
     ray: str | None = None,
@@ -257,7 +246,7 @@ def validate(
     Args:
         profile: `quick` (a few hundred cases), `full` (tens of thousands) or `soak` (until `hours` are over).
         seed: the same seed gives the same report in any layout.
-        rules: text of the rules to go through; `RULES`, and `BOUNDED` for margin bounds, if not given.
+        rules: the rules, or their texts, to go through; the example rules if not given.
         progress: called as `progress(done, total)`; the total is None for `soak`.
         processes: local processes; all cores if not given.
         ray: address of a Ray cluster ("auto", "ray://host:10001", "local") to spread the work over instead.
@@ -265,7 +254,8 @@ def validate(
         hours: for how long `soak` goes on.
 
     Raises:
-        DraftcertError: unknown profile or rule, `soak` without `hours`, or results of another run in the file.
+        DraftcertError: unknown profile or rule, `soak` without `hours`, or a file of results that is of another run,
+            damaged or in use.
     """
     if profile not in PROFILES:
         raise DraftcertError(f"no profile is called '{profile}'; there are {', '.join(PROFILES)}")
@@ -273,16 +263,20 @@ def validate(
         raise DraftcertError("'soak' needs hours, and only 'soak' takes them")
     deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
     plan = PROFILES[profile]
-    attacked = list(searches(rules or BOUNDED, seed))[:: plan.search_every] if plan.search_every else []
+    chosen = example_rules() if rules is None else tuple(map(parse_rule, rules))
+    attacked = list(searches(chosen, seed))[:: plan.search_every] if plan.search_every else []
     total = None if plan.per_family is None else plan.per_family * len(FAMILIES) + len(plan.large) + len(attacked)
     found: dict[str, Outcome | Reached] = {}
-    with ExitStack() as stack:
-        log = stack.enter_context(_Results(Path(results), [profile, seed, list(rules or RULES)])) if results else None
-        known = log.found if log else {}
+    if results:
+        Path(results).parent.mkdir(parents=True, exist_ok=True)
+    head = [profile, seed, [[str(rule), rule.sha256] for rule in chosen]]
+    log = json_lines(results, head) if results else nullcontext(([], None))
+    with log as (saved, save):
+        known = {each.key: each for each in map(_read, saved)}
         wanted: list[str] = []
 
         def unknown() -> Iterator[Case | Search]:
-            for task in chain(attacked, cases(profile, seed, rules or RULES)):
+            for task in chain(attacked, cases(profile, seed, chosen)):
                 if time.monotonic() > deadline:
                     return
                 wanted.append(task.key)
@@ -291,10 +285,11 @@ def validate(
                 else:
                     yield task
 
-        for each in _spread(unknown(), processes or os.cpu_count() or 1, ray):
+        processes = processes or os.cpu_count() or 1
+        for each in run_tasks(unknown(), alike(run), lambda task: task.key, processes=processes, ray=ray, fork=True):
             found[each.key] = each
-            if log:
-                log.add(each)
+            if save:
+                save(asdict(each))
             if progress:
                 progress(len(found), total)
     if progress:
@@ -309,6 +304,11 @@ def validate(
     )
 
 
+def _read(values: dict[str, Any]) -> Outcome | Reached:
+    """A saved result."""
+    return Reached(**values) if "bound" in values else Outcome(**values)
+
+
 def run(task: Case | Search) -> Outcome | Reached:
     """One case or one search."""
     if isinstance(task, Case):
@@ -316,86 +316,5 @@ def run(task: Case | Search) -> Outcome | Reached:
     try:
         return search(task)
     except Exception as error:  # as for a case
-        failure = asdict(task) | {"error": f"{type(error).__name__}: {error}"}
+        failure = task.values | {"error": f"{type(error).__name__}: {error}"}
         return Reached(task.key, "", False, False, [], [], [], failure)
-
-
-def run_chunk(chunk: list[Case | Search]) -> list[Outcome | Reached]:
-    """The cases and searches of one process's turn."""
-    return [run(task) for task in chunk]
-
-
-def _spread(todo: Iterator[Case | Search], processes: int, ray: str | None) -> Iterator[Outcome | Reached]:
-    """Run tasks where there is room, a bounded number ahead, and give what they found in their order."""
-    with ExitStack() as stack:
-        if ray is not None:
-            submit, width = _ray_cluster(ray, stack)
-        elif processes == 1:
-            yield from map(run, todo)
-            return
-        else:
-            method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-            context = multiprocessing.get_context(method)
-            pool = stack.enter_context(ProcessPoolExecutor(processes, mp_context=context))
-            submit, width = lambda chunk: pool.submit(run_chunk, chunk).result, processes
-        running: deque[Callable[[], list[Outcome | Reached]]] = deque()
-        while chunk := list(islice(todo, CHUNK)):
-            running.append(submit(chunk))
-            if len(running) > 4 * width:
-                yield from running.popleft()()
-        for result in running:
-            yield from result()
-
-
-def _ray_cluster(address: str, stack: ExitStack) -> tuple[Callable[[list], Callable[[], list]], int]:
-    """A way to submit chunks to a Ray cluster, and how many it runs at once."""
-    try:
-        import ray
-    except ImportError as error:
-        raise DraftcertError("Ray is not installed: pip install 'draftcert[ray]'") from error
-    if not ray.is_initialized():
-        ray.init(None if address == "local" else address, log_to_driver=False)
-        stack.callback(ray.shutdown)
-    remote = ray.remote(run_chunk)
-
-    def submit(chunk: list) -> Callable[[], list]:
-        reference = remote.remote(chunk)
-        return lambda: ray.get(reference)
-
-    return submit, int(ray.cluster_resources().get("CPU", 1))
-
-
-class _Results:
-    """A JSON-lines file: a head that says which run it belongs to, then one outcome a line.
-
-    A line is written whole and at once; a kill leaves at most one torn line at the end, which is cut off.
-    """
-
-    def __init__(self, path: Path, head: list[Any]) -> None:
-        self.path, self.head = path, head
-        self.found: dict[str, Outcome | Reached] = {}
-
-    def __enter__(self) -> _Results:
-        text = self.path.read_text() if self.path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        lines = whole.splitlines()
-        if lines and json.loads(lines[0]) != self.head:
-            raise DraftcertError(
-                f"{self.path} holds results of another run, {lines[0]}, not of {json.dumps(self.head)}"
-            )
-        for line in lines[1:]:
-            values = json.loads(line)
-            found = Reached(**values) if "bound" in values else Outcome(**values)
-            self.found[found.key] = found
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(whole or json.dumps(self.head) + "\n")
-        self.file = self.path.open("a")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-
-    def add(self, found: Outcome | Reached) -> None:
-        """Save what a task found."""
-        self.file.write(json.dumps(asdict(found)) + "\n")
-        self.file.flush()

@@ -17,8 +17,8 @@ from pathlib import Path
 import sympy
 
 from ..theory import DraftcertError, parse_rule
+from ..theory.conditions import ThresholdCondition
 from ..theory.pool import select_pool
-from ..theory.rule import ThresholdCondition
 from ..theory.statistics import TOP
 from .formal import AXIOMS, axioms_of, run
 

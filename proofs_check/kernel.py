@@ -22,9 +22,9 @@ import sympy
 from flint import arb
 
 from ..theory.errors import DraftcertError
+from ..theory.exact import exact_certificate
 from ..theory.formula import Formula
 from ..theory.pool import select_pool
-from ..theory.rule import exact_certificate
 from ..theory.theorem import (
     DRAFT,
     THRESHOLD,

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..support.files import read_json
 from ..theory import Formula
 from .kernel import Proved
 
@@ -34,7 +35,7 @@ def text(proved: Iterable[Proved]) -> str:
 @cache
 def committed() -> Entries:
     """The ledger that comes with this copy of the code; empty when there is none."""
-    return json.loads(PATH.read_text()) if PATH.exists() else {}
+    return read_json(PATH) if PATH.exists() else {}
 
 
 def is_proved(formula: Formula) -> bool:

@@ -8,8 +8,6 @@ lost a hypothesis it never needed, or a hole in the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -17,6 +15,7 @@ from typing import Any
 
 import sympy
 
+from ..support.workers import alike, run_tasks
 from ..theory.errors import DraftcertError
 from ..theory.formula import Formula
 from ..theory.theorem import (
@@ -214,28 +213,18 @@ def tally(
         ProofError: a theorem does not hold as it is.
     """
     every = tuple(theorems.values())
-    work = [*(partial(_all_mutants, theorem) for theorem in every)]
-    work += [partial(_all_formula_mutants, formula, every) for formula in formulas.values()]
-    names, found = [*theorems, *formulas], []
-    with ExitStack() as stack:
-        run = map if processes == 1 else stack.enter_context(ProcessPoolExecutor(processes)).map
-        for done, part in enumerate(run(_call, work), 1):
-            found += part
-            if progress:
-                progress(names[done - 1], done, len(names))
+    work = (*every, *formulas.values())
+    start = alike(partial(_all_mutants, every))
+    found = []
+    for done, part in enumerate(run_tasks(work, start, lambda each: each.name, processes=processes, fork=True), 1):
+        found += part
+        if progress:
+            progress(work[done - 1].name, done, len(work))
     return Tally(tuple(found))
 
 
-def _call(work: Callable[[], list[Mutant]]) -> list[Mutant]:
-    return work()
-
-
-def _all_mutants(theorem: Theorem) -> list[Mutant]:
-    return [*mutants(theorem)]
-
-
-def _all_formula_mutants(formula: Formula, theorems: tuple[Theorem, ...]) -> list[Mutant]:
-    return [*formula_mutants(formula, theorems)]
+def _all_mutants(theorems: tuple[Theorem, ...], changed: Theorem | Formula) -> list[Mutant]:
+    return [*(mutants(changed) if isinstance(changed, Theorem) else formula_mutants(changed, theorems))]
 
 
 def _judged(name: str, place: str, words: str, decided: Any) -> Mutant:

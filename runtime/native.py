@@ -9,12 +9,12 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from filelock import FileLock
-from platformdirs import user_cache_path
+from ..support.cache import cache_folder
+from ..support.files import remove_partial, replacing
+from ..support.locks import locked
 
 # No -march=native: machines may share the cache, and a library itself chooses the widest instruction set they have.
 FLAGS = ["-O3", "-std=c++17", "-shared", "-fPIC", "-Wno-psabi"]
@@ -39,17 +39,16 @@ def compile_library(name: str, sources: Sequence[Path], linked: Sequence[str] = 
     key = hashlib.sha256("\0".join([version, platform.machine(), *FLAGS, identity]).encode())
     for source in sources:
         key.update(source.read_bytes())
-    path = user_cache_path("draftcert") / f"{name}-{key.hexdigest()[:16]}.so"
+    path = cache_folder() / f"{name}-{key.hexdigest()[:16]}.so"
     if path.exists():
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_suffix(".lock")):
+    with locked(path.with_suffix(".lock"), f"the compilation of draftcert's {name}"):
         if not path.exists():  # another process may have been first
-            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-                built = Path(folder) / path.name
-                # Without OpenMP the kernels are complete, on one thread. With it they share the thread pool of torch,
-                # whose libgomp is the same library to the loader.
-                files = [str(source) for source in sources if source.suffix == ".cpp"]
+            remove_partial(path.parent, path.name)
+            # Without OpenMP the kernels are complete, on one thread. With it they share the thread pool of torch, whose
+            # libgomp is the same library to the loader.
+            files = [str(source) for source in sources if source.suffix == ".cpp"]
+            with replacing(path) as built:
                 for openmp in (["-fopenmp"], []):
                     command = [cxx, *FLAGS, *openmp, *files, *linked, "-o", str(built)]
                     done = subprocess.run(command, capture_output=True, text=True)
@@ -57,5 +56,4 @@ def compile_library(name: str, sources: Sequence[Path], linked: Sequence[str] = 
                         break
                 else:
                     raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-                os.replace(built, path)
     return path

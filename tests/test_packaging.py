@@ -1,58 +1,265 @@
-"""The wheel: one top-level package, complete, and working away from the checkout."""
+"""What is published: an sdist that can run its tests, and a wheel that works with the core dependencies alone.
+
+The sdist is built from a copy of the files that git knows, the wheel from the sdist, and the wheel is installed into a
+virtual environment outside of the checkout that sees the distributions the core dependencies bring and no other.
+"""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import venv
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+import typer.main
+from packaging.requirements import Requirement
+from typer.core import TyperGroup
+
+from draftcert.cli import app
 
 ROOT = Path(__file__).parents[1]
+LAYERS = ("theory", "proofs_check", "numerics", "runtime", "document", "audit", "cli")
+RESPONSE = ROOT / "tests/audit/recorded/llama_cpp_python/completions.json"
 
 
-def run(*command, **options):
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)
+class Published(NamedTuple):
+    """What was built, and where it was installed."""
+
+    log: str
+    sdist: Path
+    """The unpacked sdist."""
+    wheel: Path
+    environment: Path
+    """The virtual environment with the wheel and the core dependencies."""
+
+
+def run(*command, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)
+
+
+def succeed(*command, **options) -> str:
+    done = run(*command, **options)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout + done.stderr
+
+
+def project_files() -> set[str]:
+    """The files of the project: those that git knows or would add; without git, those of the sdist this is."""
+    if (ROOT / ".git").exists():
+        names = succeed("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines()
+    else:
+        names = (ROOT / "draftcert.egg-info" / "SOURCES.txt").read_text().splitlines()
+    return {name for name in names if (ROOT / name).is_file() and not name.startswith("draftcert.egg-info/")}
+
+
+def brought_by(installed: Distribution) -> Iterator[Distribution]:
+    """The distributions of this environment that one needs, without its extras, and all that these need."""
+    todo, seen = list(installed.requires or ()), set()
+    while todo:
+        requirement = Requirement(todo.pop())
+        wanted = any(
+            requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+            for extra in ("", *requirement.extras)
+        )
+        if wanted and requirement.name not in seen:
+            seen.add(requirement.name)
+            found = distribution(requirement.name)
+            todo += found.requires or ()
+            yield found
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
-        source = ROOT / name
-        if source.is_file():
-            target = folder / "source" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target)
-    run(sys.executable, "-m", "pip", "wheel", folder / "source", "--no-deps", "--no-build-isolation", "-w", folder)
-    (built,) = folder.glob("draftcert-*.whl")
-    return built
+def published(tmp_path_factory) -> Published:
+    folder = tmp_path_factory.mktemp("published")
+    for name in project_files():
+        target = folder / "source" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
+    log = succeed(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, folder / "source")
+    (archive,), (wheel,) = folder.glob("draftcert-*.tar.gz"), folder.glob("draftcert-*.whl")
+    with tarfile.open(archive) as file:
+        file.extractall(folder / "unpacked", filter="data")
+    (sdist,) = (folder / "unpacked").iterdir()
+
+    environment = folder / "environment"
+    venv.create(environment, symlinks=True)
+    pip = (sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "install", "--quiet")
+    succeed(*pip, "--no-deps", "--no-index", wheel)
+    (record,) = environment.glob("lib/python*/site-packages/draftcert-*.dist-info")
+    for needed in brought_by(Distribution.at(record)):
+        for top in {file.parts[0] for file in needed.files or ()} - {"..", "__pycache__"}:
+            link = record.parent / top
+            if not link.exists():
+                link.symlink_to(Path(str(needed.locate_file(top))))
+    return Published(log, sdist, wheel, environment)
 
 
-def test_draftcert_is_the_only_top_level_name(wheel):
-    names = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+@pytest.fixture
+def core(published, tmp_path):
+    """`core(program, *arguments)` runs a program of the environment with the core dependencies, in an empty folder."""
+
+    def call(program, *arguments):
+        return run(published.environment / "bin" / program, *arguments, cwd=tmp_path, env=unhelped())
+
+    return call
+
+
+def unhelped() -> dict[str, str]:
+    """The variables of this process without those that tell Python where to look."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def test_setuptools_has_nothing_to_warn_of(published):
+    assert "Successfully built draftcert" in published.log
+    assert "Warning" not in published.log
+
+
+def test_the_sdist_is_the_whole_project(published):
+    inside = {path.relative_to(published.sdist).as_posix() for path in published.sdist.rglob("*") if path.is_file()}
+    assert project_files() <= inside
+
+
+def test_the_sdist_runs_its_own_tests(published):
+    """A quick part of them, against the wheel built from it."""
+    (site,) = published.environment.glob("lib/python*/site-packages")
+    package = published.sdist.parent.parent / "only_draftcert"
+    package.mkdir()
+    (package / "draftcert").symlink_to(site / "draftcert")
+    tests = ("tests/theory/test_parse_rule.py", "tests/test_layers.py", "tests/test_dependencies.py")
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests)
+    told = succeed(*command, cwd=published.sdist, env=os.environ | {"PYTHONPATH": str(package)})
+    assert " passed" in told
+    assert "failed" not in told
+
+
+def test_draftcert_is_the_only_top_level_name(published):
+    names = {name.split("/")[0] for name in zipfile.ZipFile(published.wheel).namelist()}
     assert {name for name in names if not name.endswith(".dist-info")} == {"draftcert"}
 
 
-def test_every_package_and_data_file_of_the_layers_is_in_the_wheel(wheel):
-    inside = set(zipfile.ZipFile(wheel).namelist())
-    layers = ("theory", "proofs_check", "numerics", "runtime", "document", "audit", "cli")
-    tracked = run("git", "ls-files", "--cached", "--others", "--exclude-standard", *layers, cwd=ROOT).splitlines()
-    hidden = {name for name in tracked if Path(name).name.startswith(".")}
-    missing = {name for name in tracked if (ROOT / name).is_file() and f"draftcert/{name}" not in inside} - hidden
-    assert not missing
+def test_every_package_and_data_file_of_the_layers_is_in_the_wheel(published):
+    inside = set(zipfile.ZipFile(published.wheel).namelist())
+    wanted = {name for name in project_files() if name.split("/")[0] in LAYERS and Path(name).name[0] != "."}
+    assert len(wanted) > 100
+    assert not {name for name in wanted if f"draftcert/{name}" not in inside}
 
 
-def test_it_works_away_from_the_checkout(wheel, tmp_path):
-    site = tmp_path / "site"
-    run(sys.executable, "-m", "pip", "install", "--no-deps", "--target", site, wheel)
-    environment = os.environ | {"PYTHONPATH": str(site)}
-    where = "import draftcert.runtime as r, draftcert.theory as t; print(r.__file__); print(t.__file__)"
-    for file in run(sys.executable, "-c", where, cwd=tmp_path, env=environment).split():
-        assert Path(file).is_relative_to(site)
-    command = (sys.executable, "-m", "draftcert.cli", "certify", "--probs", "0.6,0.4", "--json")
-    assert json.loads(run(*command, cwd=tmp_path, env=environment))["certificate"].startswith("0.0201355")
+def test_the_environment_has_the_core_dependencies_only(core):
+    find = "import importlib.util, sys; print(*map(importlib.util.find_spec, sys.argv[1:]))"
+    optional = ("transformers", "safetensors", "gguf", "accelerate", "ray", "matplotlib", "pyarrow", "pytest")
+    assert core("python", "-c", find, *optional).stdout.split() == ["None"] * len(optional)
+    assert "torch" in core("python", "-c", find, "torch").stdout
+
+
+def test_every_public_name_can_be_imported(core):
+    get = (
+        "import importlib, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    module = importlib.import_module(name)\n"
+        "    print(module.__file__, *(type(getattr(module, each)).__name__ for each in module.__all__))"
+    )
+    done = core("python", "-c", get, "draftcert", *(f"draftcert.{layer}" for layer in LAYERS))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("site-packages") == 1 + len(LAYERS)
+    assert str(ROOT) not in done.stdout
+
+
+WORKS = None
+COMMANDS: tuple[tuple[str, str, str | None], ...] = (
+    ("derive", "--only T5", WORKS),
+    ("derive", "--only T5 --out folder", "report"),
+    ("check", "--only T5 --no-coq", WORKS),
+    ("validate", "--profile soak --hours 0.0003 --rule strict_greedy --processes 1", WORKS),
+    ("validate", "--ray local", "ray"),
+    ("certify", "--probs 0.6,0.4", WORKS),
+    ("codegen", "--check", WORKS),
+    ("generate", "--prompt hello --max-new-tokens 2", "hf"),
+    ("explain", "output output --prompt hello --model smollm2", "hf"),
+    ("audit", "--limit 1 --max-new-tokens 2", "report"),
+    ("audit logprobs", f"{RESPONSE} --rule top_m(2)", WORKS),
+    ("recommend", "audited --mean-kl 0.1", "report"),
+    ("reproduce", "--limit 1 --steps 2", "hf"),
+    ("bench kernels", "--shape 2x3000 --rounds 2 --threads 1 --no-compile", WORKS),
+    ("bench kernels", "--shape 2x3000 --rounds 2 --threads 1 --no-compile --out folder", "report"),
+    ("cite", "T5", WORKS),
+)
+"""Command, arguments, and the extra that it asks for where only the core dependencies are."""
+
+RUN_ALL = """
+import json, os, runpy, sys
+import cvxpy, scipy.optimize, sympy, torch  # once for all commands: most of their time would go into loading these
+
+program, commands = sys.argv[1], json.loads(sys.argv[2])
+for number, arguments in enumerate(commands):
+    child = os.fork()
+    if not child:
+        for descriptor, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(f"{number}.{name}", os.O_WRONLY | os.O_CREAT), descriptor)
+        sys.argv = [program, *arguments]
+        runpy.run_path(program, run_name="__main__")
+        sys.exit()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    open(f"{number}.status", "w").write(str(status))
+"""
+"""Runs the console script with each of the given arguments, every time in a process of its own."""
+
+
+def command_names(program: Any, name: str = "") -> Iterator[str]:
+    """All commands of a group, such as "audit" and "audit logprobs"."""
+    if not isinstance(program, TyperGroup) or program.invoke_without_command:
+        yield name
+    for each, command in getattr(program, "commands", {}).items():
+        yield from command_names(command, f"{name} {each}".strip())
+
+
+@pytest.fixture(scope="module")
+def told(published, tmp_path_factory) -> list[tuple[int, str, str]]:
+    """Exit status, output and errors of every command, without the optional dependencies."""
+    folder = tmp_path_factory.mktemp("commands")
+    (folder / "output").write_text("a text")
+    (folder / "audited").mkdir()
+    (folder / "audited" / "positions.parquet").touch()
+    asked = {"configuration": {"grid": {"rules": ["strict_greedy"], "widths": [1]}}, "prompts": []}
+    (folder / "audited" / "audit.json").write_text(json.dumps(asked))
+    programs = published.environment / "bin"
+    arguments = json.dumps([[*command.split(), *options.split()] for command, options, _ in COMMANDS])
+    succeed(programs / "python", "-c", RUN_ALL, programs / "draftcert", arguments, cwd=folder, env=unhelped())
+    return [
+        (
+            int((folder / f"{i}.status").read_text()),
+            (folder / f"{i}.stdout").read_text(),
+            (folder / f"{i}.stderr").read_text(),
+        )
+        for i in range(len(COMMANDS))
+    ]
+
+
+def test_every_command_is_among_those():
+    assert set(command_names(typer.main.get_command(app))) == {command for command, _, _ in COMMANDS}
+
+
+@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=[f"{command} {rest}" for command, rest, _ in COMMANDS])
+def test_a_command_works_or_says_what_to_install(told, number):
+    status, output, errors = told[number]
+    extra = COMMANDS[number][2]
+    assert "Traceback" not in errors
+    if extra is WORKS:
+        assert status == 0, errors
+        assert output
+    else:
+        assert status == 2, errors
+        (line,) = errors.splitlines()
+        assert line.startswith("error: No module named ")
+        assert line.endswith(f": pip install 'draftcert[{extra}]'")
+
+
+def test_the_package_is_a_program(core):
+    done = core("python", "-m", "draftcert", "certify", "--probs", "0.6,0.4", "--json")
+    assert json.loads(done.stdout)["certificate"].startswith("0.0201355")

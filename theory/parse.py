@@ -1,6 +1,7 @@
 """`parse_rule`: from text such as "top_m(10) & additive(0.6)" to a `Rule`."""
 
 import ast
+from functools import lru_cache
 from types import MappingProxyType
 
 from .errors import DraftcertError
@@ -34,11 +35,20 @@ def parse_rule(text: str | Rule) -> Rule:
     """
     if isinstance(text, Rule):
         return text
+    if not isinstance(text, str):
+        raise DraftcertError(f"a rule is a `Rule` or its text, not {type(text).__name__}")
+    return _parsed(text)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Rule:
+    if "#" in text:
+        raise DraftcertError(f"'{text}' names a family that is not one of draftcert's: give the `Rule` itself")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
         raise DraftcertError(f"cannot read the rule '{text}': {error.msg} at position {error.offset}") from error
-    return _rule(tree.body, text)
+    return _rule(tree.body, text.strip())
 
 
 def _rule(node: ast.expr, text: str) -> Rule:
@@ -66,7 +76,7 @@ def _named(name: str) -> RuleFamily | Preset:
 
 
 def _number(node: ast.expr, text: str) -> str:
-    source = (ast.get_source_segment(text.strip(), node) or "").replace(" ", "")
+    source = (ast.get_source_segment(text, node) or "").replace(" ", "")
     if not source or set(source) - set("0123456789./-+eE"):
         raise DraftcertError(f"'{source}' in '{text}' is not a number")
     return source

@@ -43,10 +43,10 @@ class Pool(Generic[Number]):
 def select_pool(accepted: Sequence[Number], competitors: Sequence[Number]) -> Pool[Number]:
     """Solve `sum_A (p_a - c)_+ = sum_M (c - p_i)_+` exactly by growing the pool from its two ends.
 
-    Both arguments are in descending order; `competitors` holds the m most likely rejected tokens (m >= 1) and
-    `accepted` at least one token. An accepted token above the mean of the pool, or a competitor below it, belongs to
-    the pool, whatever else does: adding them one by one ends at the only pool whose mean separates it from the rest.
-    Ties with the level move nothing, so they are left out. Cost: one comparison per pooled token and two to stop.
+    Both arguments are in descending order; `competitors` holds the m most likely rejected tokens (m >= 1). An accepted
+    token above the mean of the pool, or a competitor below it, belongs to the pool, whatever else does: adding them one
+    by one ends at the only pool whose mean separates it from the rest. Ties with the level move nothing, so they are
+    left out. Cost: one comparison per pooled token and two to stop.
 
     >>> from fractions import Fraction as F
     >>> select_pool([F(1, 2)], [F(9, 20), F(1, 20)]).size  # trap (a): .45 lies above the mean, it is not pooled
@@ -55,8 +55,9 @@ def select_pool(accepted: Sequence[Number], competitors: Sequence[Number]) -> Po
     3
     """
     lowest = len(competitors) - 1
-    if not competitors[lowest] < accepted[0]:
-        return Pool(0, 0, accepted[0], accepted[0] - accepted[0])
+    if not accepted or not competitors[lowest] < accepted[0]:
+        level = (accepted or competitors)[0]
+        return Pool(0, 0, level, level - level)
     above, below = 1, 1
     mass = accepted[0] + competitors[lowest]
     level = mass / 2

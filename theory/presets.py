@@ -134,3 +134,14 @@ PRESETS = MappingProxyType(
     }
 )
 """All presets by name."""
+
+
+def example_rules() -> tuple[Rule, ...]:
+    """Rules worth testing: every family and every preset at its examples, and a union, which nothing deployed is.
+
+    >>> [str(rule) for rule in example_rules()][:3]
+    ['absolute(1/10)', 'absolute(1/2)', 'additive(3/10)']
+    """
+    families = [family(*values) for family in RULES.values() for values in family.examples]
+    presets = [preset(*preset.example) for preset in PRESETS.values()]
+    return tuple(dict.fromkeys([*families, *presets, top_m(2) | multiplicative("2/5")]))

@@ -1,113 +1,192 @@
-"""From proved and agreed formulas to source code: torch, C++17 and Triton.
+"""From formulas and rounding budgets to source code: torch, C++17 and Triton, and what the documentation quotes.
 
-No formula of the runtime is typed by hand. `generate` writes the files under `runtime/generated/` from the records of
-`draftcert.theory.FORMULAS`; a record without a `Proved` and an `Agreed` in the committed ledgers is refused with the
-reason. `check` says which committed files are not what generation gives now.
+No formula and no error bound of the runtime is typed by hand. `generate` writes the files under `runtime/generated/`
+from the records of `draftcert.theory.FORMULAS` and of `draftcert.runtime.rows.budgets.BUDGETS`, and the quoted budgets
+of docs/soundness.md. A formula without a `Proved` and an `Agreed` in the committed ledgers is refused with the reason.
+`check` says which committed files are not what generation gives now.
 """
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 
+from ...support.files import read_json, write_whole
 from ...theory import FORMULAS, DraftcertError, Formula
 from ..generated import FOLDER
-from .printers import Cxx, Torch, Triton
+from ..rows.budgets import BUDGETS, RoundingBudget
+from .page import quoted
+from .printers import Cxx, Torch, TorchOfNumbers, Triton
 from .special import DOUBLE, Special
+from .words import wrapped
 
 LAYERS = FOLDER.parents[1]
 LEDGERS = {"Proved": LAYERS / "proofs_check" / "ledger.json", "Agreed": LAYERS / "numerics" / "ledger.json"}
 """Where each kind of evidence is recorded, by the formula's hash."""
+PAGE = LAYERS / "docs" / "soundness.md"
+"""The page that quotes the budgets; the repository has it, an installed package does not."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function; one that is a number of the call is no tensor in torch."""
+
+    name: str
+    is_number: bool = False
+
+
+class Function(NamedTuple):
+    """A function to be written, with the paragraphs of its comment."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    form: sympy.Expr
+    comment: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Backend:
-    """A language: how its files begin and end, and how one function is written."""
+class Language:
+    """How a function is written. `line` and `paragraph` come between those of its comment."""
 
-    file: str
-    printer: Any
-    special: Special
-    head: str
-    tail: str
     signature: str
     parameter: str
-    comment: str
+    number: str
+    line: str
+    paragraph: str
     assign: str
     result: str
     close: str
 
-    def source(self, formulas: Iterable[Formula]) -> str:
-        """The whole file."""
-        special = self._function(
-            "bennett",
-            [self.special.argument],
-            self.special.form,
-            f"h(x) = (1 + x) ln(1 + x) - x on x >= -1, polynomial of {self.special.terms} terms near 0.",
+    def source(self, function: Function, printer: Any) -> str:
+        """The function, with what it computes more than once named first."""
+        shared, (result,) = sympy.cse(function.form, symbols=sympy.numbered_symbols("t"), order="canonical")
+        lines = [self.assign.format(name=s, value=printer.doprint(e)) for s, e in shared]
+        body = textwrap.indent("\n".join([*lines, self.result.format(value=printer.doprint(result))]), "    ")
+        comment = self.paragraph.join(wrapped(part, 110).replace("\n", self.line) for part in function.comment)
+        numbers = all(parameter.is_number for parameter in function.parameters)
+        head = self.signature.format(
+            name=function.name,
+            parameters=", ".join(
+                (self.number if parameter.is_number else self.parameter).format(name=parameter.name)
+                for parameter in function.parameters
+            ),
+            comment=comment,
+            type="float" if numbers else "Tensor",
         )
-        functions = [
-            self._function(f.name, [a.symbol for a in f.arguments], f.stable, f"{f.statement}\nFormula {f.sha256}.")
-            for f in formulas
-        ]
-        return "\n\n".join([self.head, special, *functions]) + self.tail + "\n"
-
-    def _function(self, name: str, arguments: list[sympy.Symbol], form: sympy.Expr, comment: str) -> str:
-        shared, (result,) = sympy.cse(form, symbols=sympy.numbered_symbols("t"), order="canonical")
-        lines = [self.assign.format(name=s, value=self.printer.doprint(e)) for s, e in shared]
-        body = textwrap.indent("\n".join([*lines, self.result.format(value=self.printer.doprint(result))]), "    ")
-        parameters = ", ".join(self.parameter.format(name=a) for a in arguments)
-        wrapped = "\n".join(line for part in comment.split("\n") for line in textwrap.wrap(part, 110))
-        head = self.signature.format(name=name, parameters=parameters, comment=wrapped.replace("\n", self.comment))
         return head + "\n" + body + self.close
 
 
-NOTICE = "Generated by `draftcert codegen` from draftcert.theory.FORMULAS: do not edit."
+@dataclass(frozen=True)
+class Source:
+    """A generated file: how it begins, the language and printer of its functions, how it ends."""
+
+    file: str
+    language: Language
+    printer: Any
+    head: str
+    tail: str = ""
+
+    def text(self, functions: Iterable[Function]) -> str:
+        """The whole file."""
+        return "\n\n".join([self.head, *(self.language.source(f, self.printer) for f in functions)]) + self.tail + "\n"
+
+
+TORCH = Language(
+    signature='def {name}({parameters}) -> {type}:\n    """{comment}"""',
+    parameter="{name}: Tensor",
+    number="{name}: float",
+    line="\n    ",
+    paragraph="\n\n    ",
+    assign="{name} = {value}",
+    result="return {value}",
+    close="\n",
+)
+CXX = Language(
+    signature="// {comment}\ninline double {name}({parameters}) {{",
+    parameter="double {name}",
+    number="double {name}",
+    line="\n// ",
+    paragraph="\n// ",
+    assign="const double {name} = {value};",
+    result="return {value};",
+    close="\n}",
+)
+TRITON = Language(
+    signature='@triton.jit\ndef {name}({parameters}):\n    """{comment}"""',
+    parameter="{name}",
+    number="{name}",
+    line="\n    ",
+    paragraph="\n\n    ",
+    assign="{name} = {value}",
+    result="return {value}",
+    close="\n",
+)
+
+
+def _notice(records: str) -> str:
+    return f"Generated by `draftcert codegen` from draftcert.{records}: do not edit."
+
+
+_OF_FORMULAS, _OF_BUDGETS = _notice("theory.FORMULAS"), _notice("runtime.rows.budgets.BUDGETS")
+_TRITON_IMPORTS = "import triton\nimport triton.language as tl\n\nfrom ..rows.cuda.special import"
+_TRITON_PRINTER = Triton({"fully_qualified_modules": False})
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A language's two files, of formulas and of budgets; special functions are as precise as its numbers."""
+
+    formulas: Source
+    special: Special
+    budgets: Source
+
 
 BACKENDS = (
     Backend(
-        file="torch_formulas.py",
-        printer=Torch(),
+        formulas=Source(
+            "torch_formulas.py", TORCH, Torch(), f'"""{_OF_FORMULAS}"""\n\nimport torch\nfrom torch import Tensor\n'
+        ),
         special=DOUBLE,
-        head=f'"""{NOTICE}"""\n\nimport torch\nfrom torch import Tensor\n',
-        tail="",
-        signature='def {name}({parameters}) -> Tensor:\n    """{comment}"""',
-        parameter="{name}: Tensor",
-        comment="\n\n    ",
-        assign="{name} = {value}",
-        result="return {value}",
-        close="\n",
+        budgets=Source(
+            "torch_budgets.py",
+            TORCH,
+            TorchOfNumbers(),
+            f'"""{_OF_BUDGETS}"""\n\nimport math\n\nimport torch\nfrom torch import Tensor\n',
+        ),
     ),
     Backend(
-        file="formulas.h",
-        printer=Cxx(),
+        formulas=Source(
+            "formulas.h",
+            CXX,
+            Cxx(),
+            f"// {_OF_FORMULAS}\n#pragma once\n\n#include <cmath>\n\nnamespace draftcert {{",
+            "\n\n}  // namespace draftcert",
+        ),
         special=DOUBLE,
-        head=f"// {NOTICE}\n#pragma once\n\n#include <cmath>\n\nnamespace draftcert {{",
-        tail="\n\n}  // namespace draftcert",
-        signature="// {comment}\ninline double {name}({parameters}) {{",
-        parameter="double {name}",
-        comment="\n// ",
-        assign="const double {name} = {value};",
-        result="return {value};",
-        close="\n}",
+        budgets=Source(
+            "budgets.h",
+            CXX,
+            Cxx(),
+            f"// {_OF_BUDGETS}\n#pragma once\n\n#include <algorithm>\n#include <cmath>\n\n"
+            "namespace draftcert::budgets {",
+            "\n\n}  // namespace draftcert::budgets",
+        ),
     ),
     Backend(
-        file="triton_formulas.py",
-        printer=Triton({"fully_qualified_modules": False}),
+        formulas=Source(
+            "triton_formulas.py",
+            TRITON,
+            _TRITON_PRINTER,
+            f'"""{_OF_FORMULAS}"""\n\n{_TRITON_IMPORTS} expm1, log1p\n',
+        ),
         special=DOUBLE,
-        head=f'"""{NOTICE}"""\n\nimport triton\nimport triton.language as tl\n\n'
-        "from ..rows.cuda.special import expm1, log1p\n",
-        tail="",
-        signature='@triton.jit\ndef {name}({parameters}):\n    """{comment}"""',
-        parameter="{name}",
-        comment="\n\n    ",
-        assign="{name} = {value}",
-        result="return {value}",
-        close="\n",
+        budgets=Source(
+            "triton_budgets.py", TRITON, _TRITON_PRINTER, f'"""{_OF_BUDGETS}"""\n\n{_TRITON_IMPORTS} log1p\n'
+        ),
     ),
 )
 
@@ -118,7 +197,7 @@ def admitted() -> tuple[Formula, ...]:
     Raises:
         DraftcertError: names each formula that is not, and what it lacks.
     """
-    ledgers = {kind: json.loads(path.read_text()) if path.exists() else {} for kind, path in LEDGERS.items()}
+    ledgers = {kind: read_json(path) if path.exists() else {} for kind, path in LEDGERS.items()}
     refused = [
         f"{formula.name} is not {kind}: {LEDGERS[kind].parent.name}/ledger.json has no {formula.sha256[:12]}"
         for formula in FORMULAS.values()
@@ -130,32 +209,63 @@ def admitted() -> tuple[Formula, ...]:
     return tuple(FORMULAS.values())
 
 
-def sources(formulas: Iterable[Formula]) -> dict[str, str]:
-    """File name to content, for formulas that `admitted` let through."""
-    formulas = tuple(formulas)
-    return {backend.file: backend.source(formulas) for backend in BACKENDS}
+def _of_special(special: Special) -> Function:
+    statement = f"h(x) = (1 + x) ln(1 + x) - x on x >= -1, polynomial of {special.terms} terms near 0."
+    return Function("bennett", (Parameter(special.argument.name),), special.form, (statement,))
+
+
+def _of_formula(formula: Formula) -> Function:
+    parameters = tuple(Parameter(argument.symbol.name) for argument in formula.arguments)
+    comment = (formula.statement, f"Formula {formula.sha256}.")
+    return Function(formula.name, parameters, formula.stable, comment)
+
+
+def _of_budget(budget: RoundingBudget) -> Function:
+    parameters = tuple(Parameter(argument.symbol.name, argument.axis is None) for argument in budget.arguments)
+    bounds = f"Bounds {budget.bounds}" + (f", summed over {budget.sum_over}." if budget.sum_over else ".")
+    comment = (bounds, *budget.derivation.split("\n\n"), f"Budget {budget.sha256}.")
+    return Function(budget.name, parameters, budget.expression, comment)
+
+
+def sources(formulas: Iterable[Formula], budgets: Iterable[RoundingBudget]) -> dict[str, str]:
+    """File name to content, for formulas that `admitted` let through and for budgets."""
+    of_formulas, of_budgets = [_of_formula(formula) for formula in formulas], [_of_budget(budget) for budget in budgets]
+    texts = {}
+    for backend in BACKENDS:
+        texts[backend.formulas.file] = backend.formulas.text([_of_special(backend.special), *of_formulas])
+        texts[backend.budgets.file] = backend.budgets.text(of_budgets)
+    return texts
+
+
+def _expected() -> dict[Path, str]:
+    """What every file is to hold."""
+    texts = {FOLDER / name: text for name, text in sources(admitted(), BUDGETS.values()).items()}
+    if PAGE.exists():
+        texts[PAGE] = quoted(PAGE.read_text(encoding="utf-8"), BUDGETS)
+    return texts
+
+
+def _differ(texts: dict[Path, str]) -> list[Path]:
+    return [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 def generate() -> list[Path]:
-    """Write the files that changed and return them."""
-    written = []
-    for name, text in sources(admitted()).items():
-        path = FOLDER / name
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
-            written.append(path)
+    """Write the files that changed and return them.
+
+    Raises:
+        DraftcertError: a formula lacks its evidence, or the page does not quote every budget once.
+    """
+    texts = _expected()
+    written = _differ(texts)
+    for path in written:
+        write_whole(path, texts[path])
     return written
 
 
 def check() -> list[str]:
     """What is wrong with the committed files: one line each, none when they are current."""
     try:
-        expected = sources(admitted())
+        stale = _differ(_expected())
     except DraftcertError as error:
         return str(error).split("\n")
-    found = {name: (FOLDER / name).read_text() if (FOLDER / name).exists() else None for name in expected}
-    return [
-        f"runtime/generated/{name} is not current: run `draftcert codegen`"
-        for name, text in expected.items()
-        if found[name] != text
-    ]
+    return [f"{path.relative_to(LAYERS)} is not current: run `draftcert codegen`" for path in stale]

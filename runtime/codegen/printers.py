@@ -57,6 +57,15 @@ class Torch(Floating, TorchPrinter):
         return f"torch.expm1({self._print(expr.args[0])})"
 
 
+class TorchOfNumbers(Floating, PythonCodePrinter):
+    """Tensors and plain numbers mixed; logarithms and choices are of numbers (`RoundingBudget` refuses others)."""
+
+    choice = "({value} if {condition} else {otherwise})"
+
+    def _print_Max(self, expr: sympy.Expr) -> str:
+        return f"torch.maximum({', '.join(map(self._print, expr.args))})"
+
+
 class Cxx(Floating, CXX17CodePrinter):
     """C++17 in doubles."""
 
@@ -71,6 +80,9 @@ class Triton(Floating, PythonCodePrinter):
     def _print_log(self, expr: sympy.Expr) -> str:
         return f"tl.log({self._print(expr.args[0])})"
 
+    def _print_log2(self, expr: sympy.Expr) -> str:
+        return f"tl.log2({self._print(expr.args[0])})"
+
     def _print_exp(self, expr: sympy.Expr) -> str:
         return f"tl.exp({self._print(expr.args[0])})"
 
@@ -82,3 +94,6 @@ class Triton(Floating, PythonCodePrinter):
 
     def _print_Abs(self, expr: sympy.Expr) -> str:
         return f"tl.abs({self._print(expr.args[0])})"
+
+    def _print_Max(self, expr: sympy.Expr) -> str:
+        return f"tl.maximum({', '.join(map(self._print, expr.args))})"

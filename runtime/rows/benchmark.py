@@ -19,7 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...theory import DraftcertError
+from ...theory.errors import DraftcertError
+from ...theory.imports import optional
 from ..native import compiler
 from .certify import certify, row_stats
 from .dispatch import cpu_kernels
@@ -235,11 +236,10 @@ def bandwidth(table: dict[str, Any], name: str) -> float:
 
 
 def plot(report: dict[str, Any], path: Path) -> None:
-    """Bandwidth of every competitor beside the roofline: reading and copying the same logits in the same run."""
-    try:
+    """An SVG: bandwidth of every competitor beside the roofline, reading and copying the same logits in one run."""
+    with optional("report"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DraftcertError("the plot needs matplotlib: pip install 'draftcert[report]'") from error
+
     tables = report["tables"]
     figure = Figure(figsize=(9, 1.2 + 1.1 * len(tables)), layout="constrained")
     axes = figure.subplots(len(tables), 1, sharex=True, squeeze=False)[:, 0]
@@ -253,4 +253,4 @@ def plot(report: dict[str, Any], path: Path) -> None:
     axes[0].legend(fontsize=8)
     axes[-1].set_xlabel("gigabytes a second")
     axes[-1].set_xscale("log")
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, format="svg", metadata={"Date": None})

@@ -15,10 +15,10 @@ from types import ModuleType
 
 from torch import Tensor
 
-from ...theory import DraftcertError, Rule
+from ...theory.errors import DraftcertError
+from ...theory.imports import optional
 from . import reference
 from .cpu import build
-from .program import largest_rank, program
 from .records import Statistics
 
 
@@ -41,15 +41,12 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
 
 @functools.cache
 def cuda_kernels() -> ModuleType | None:
-    """The module of the launches, or `None` after one warning where there is no triton."""
+    """The module of the launches on CUDA devices, or `None` after one warning where there is no triton."""
     try:
-        return importlib.import_module(".cuda.launch", __package__)
-    except ImportError as error:
-        warnings.warn(
-            f"CUDA tensors go through the slower reference in torch; pip install triton for the kernels: {error}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        with optional("cuda"):
+            return importlib.import_module(".cuda.launch", __package__)
+    except DraftcertError as error:
+        warnings.warn(f"CUDA tensors go through the slower reference in torch: {error}", RuntimeWarning, stacklevel=2)
         return None
 
 
@@ -58,15 +55,11 @@ def cpu_kernels() -> ctypes.CDLL | None:
     """The compiled kernels, loaded, or `None` after one warning where there is no compiler."""
     try:
         return build.library()
-    except (RuntimeError, OSError) as error:
+    except (RuntimeError, OSError, DraftcertError) as error:
         warnings.warn(f"the slower reference in torch is used: {error}", RuntimeWarning, stacklevel=2)
         return None
 
 
-def teach(rule: str, meaning: Rule) -> None:
-    """Have the compiled kernels know a rule by this text from now on."""
-    kernels = build.library()
-    steps = [build.Instruction(step.op, step.strict, step.low, step.high) for step in program(meaning)]
-    kernels.draftcert_define_rule(
-        rule.encode(), (build.Instruction * len(steps))(*steps), len(steps), largest_rank(meaning)
-    )
+def cpu_kernels_tried() -> bool:
+    """Whether the compiled kernels were asked for before, and serve the operators since if there are any."""
+    return cpu_kernels.cache_info().currsize > 0

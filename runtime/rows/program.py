@@ -1,13 +1,16 @@
-"""A rule as a program for a stack machine: the one form that both the tensors of torch and the C++ kernels evaluate.
+"""A rule as a program for a stack machine: the one form that the tensors of torch and the kernels evaluate.
 
-The conditions of a rule become bounds of the logit gap `max z - z`: a threshold tau on probabilities is the gap
-`ln(p_(1) / tau)`. In this form additive(0) accepts the ties of the maximum and nothing else, and multiplicative(alpha)
-compares with the constant -ln alpha, at any precision of the logits.
+A program holds the meaning of a rule whole, as a list of numbers: the operators of torch take it instead of the rule,
+so that a compiled or exported call needs nothing else. The conditions of a rule become bounds of the logit gap
+`max z - z`: a threshold tau on probabilities is the gap `ln(p_(1) / tau)`. In this form additive(0) accepts the ties of
+the maximum and nothing else, and multiplicative(alpha) compares with the constant -ln alpha, at any precision of the
+logits.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,14 +19,14 @@ import sympy
 from sympy.codegen.cfunctions import log1p
 
 from ...theory import DraftcertError, Rule
-from ...theory.rule import Condition, RankCondition, RowCondition, fold_conditions
+from ...theory.conditions import Condition, RankCondition, RowCondition, fold_conditions
 from ...theory.statistics import LOGIT_RATIO, TOP, Entropy
 
 LOG_TOP = sympy.log(TOP)
 
 
 class Op(IntEnum):
-    """What an instruction does; `draftcert_op` in runtime/rows/cpu/rows.h has the same numbers.
+    """What an instruction does; `draftcert_op` in rows/cpu/rows.h has the same numbers.
 
     The first push an enclosure, the next combine the enclosures on top of the stack, `RANK` to `THRESHOLD` turn them
     into cuts of the order, and the last two combine cuts.
@@ -46,6 +49,25 @@ class Op(IntEnum):
     THRESHOLD = 14
     AND = 15
     OR = 16
+
+
+class Effect(NamedTuple):
+    """What an instruction takes from the stacks of enclosures and of cuts, and leaves on them."""
+
+    enclosures_taken: int = 0
+    enclosures_left: int = 0
+    cuts_taken: int = 0
+    cuts_left: int = 0
+
+
+EFFECTS = {
+    **dict.fromkeys((Op.CONSTANT, Op.LOG_TOP, Op.ENTROPY, Op.LOGIT_RATIO), Effect(enclosures_left=1)),
+    **dict.fromkeys((Op.ADD, Op.MULTIPLY, Op.MINIMUM, Op.MAXIMUM), Effect(enclosures_taken=2, enclosures_left=1)),
+    **dict.fromkeys((Op.EXP, Op.LOG, Op.LOG1P, Op.RECIPROCAL), Effect(enclosures_taken=1, enclosures_left=1)),
+    Op.RANK: Effect(cuts_left=1),
+    **dict.fromkeys((Op.ROW, Op.THRESHOLD), Effect(enclosures_taken=1, cuts_left=1)),
+    **dict.fromkeys((Op.AND, Op.OR), Effect(cuts_taken=2, cuts_left=1)),
+}
 
 
 class Instruction(NamedTuple):
@@ -143,7 +165,7 @@ def program(rule: Rule) -> Program:
 
     >>> from draftcert.theory import parse_rule
     >>> [step.op.name for step in program(parse_rule("top_m(2) & strict_greedy"))]
-    ['RANK', 'RANK', 'CONSTANT', 'THRESHOLD', 'AND', 'AND']
+    ['RANK', 'RANK', 'AND']
     """
     return fold_conditions(
         rule.accepts,
@@ -162,14 +184,47 @@ def rank_limit(condition: RankCondition) -> int:
     return int(condition.limit)
 
 
-@lru_cache(maxsize=256)
-def largest_rank(rule: Rule) -> int:
+def largest_rank(steps: Program) -> int:
     """The largest number of tokens that a rank condition of the rule speaks of."""
-    return max((rank_limit(c) for c in rule.conditions if isinstance(c, RankCondition)), default=0)
+    return max((int(step.low) for step in steps if step.op == Op.RANK), default=0)
+
+
+def floors(steps: Program) -> set[float]:
+    """The floors f > 0 of the rule's entropies `-sum p ln(p + f)`: each is a further sum over the row."""
+    return {step.low for step in steps if step.op == Op.ENTROPY and step.low != 0}
+
+
+def uses_logit_ratio(steps: Program) -> bool:
+    """Whether the rule compares raw logits."""
+    return any(step.op == Op.LOGIT_RATIO for step in steps)
 
 
 @lru_cache(maxsize=256)
-def floored_entropies(rule: Rule) -> dict[sympy.Basic, float]:
-    """The rule's entropies `-sum p ln(p + f)` with their floors f > 0: each is a further sum over the row."""
-    found: dict[sympy.Basic, Any] = {entropy: entropy.args[0] for entropy in rule.accepts.atoms(Entropy)}
-    return {entropy: float(floor) for entropy, floor in found.items() if floor != 0}
+def encoded(rule: Rule) -> list[float]:
+    """The program of a rule as the operators of torch take it: op, strict, low and high of each instruction."""
+    return [number for step in program(rule) for number in (float(step.op), float(step.strict), step.low, step.high)]
+
+
+def decoded(numbers: Sequence[float]) -> Program:
+    """The program that `encoded` wrote.
+
+    Raises:
+        DraftcertError: numbers that are no program, or one that does not leave a single cut on the stack.
+    """
+    try:
+        steps = tuple(
+            Instruction(Op(int(op)), low, high, bool(strict))
+            for op, strict, low, high in zip(*[iter(numbers)] * 4, strict=True)
+        )
+    except ValueError as error:
+        raise DraftcertError(f"these {len(numbers)} numbers are no program of a rule: {error}") from error
+    enclosures = cuts = 0
+    for step in steps:
+        effect = EFFECTS[step.op]
+        if enclosures < effect.enclosures_taken or cuts < effect.cuts_taken:
+            raise DraftcertError(f"the program of a rule takes more from its stack than there is at {step.op.name}")
+        enclosures += effect.enclosures_left - effect.enclosures_taken
+        cuts += effect.cuts_left - effect.cuts_taken
+    if enclosures or cuts != 1:
+        raise DraftcertError(f"the program of a rule must leave one cut, not {cuts} and {enclosures} enclosures")
+    return steps

@@ -1,15 +1,18 @@
 """The plain torch reference: row statistics and the divergence, in float64.
 
 Everything is computed from logit gaps `max z - z`, which are differences of stored numbers: no probability is formed
-before it has to be, so a tie is a tie and a margin of 1e-30 is one. The kernels are tested against this file. The
-error bounds are derived in docs/soundness.md.
+before it has to be, so a tie is a tie and a margin of 1e-30 is one. The kernels are tested against this file.
+docs/soundness.md derives the rounding budgets.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
+from ..generated import torch_budgets as budgets
 from ..generated import torch_formulas as formulas
 from .records import RowStats
 
@@ -42,19 +45,23 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0) -> RowStats:
     mass, moment = moments(gaps)
     shift = mass.log()
     logsumexp = maximum[..., 0] / temperature + shift
-    entropy = shift + moment / mass
-    size = rows.shape[-1]
-    relative = (size + 16) * UNIT
+    gap = moment / mass
+    sums, slope = _precision(rows)
     return RowStats(
         max=maximum[..., 0] / temperature,
         argmax=ids[..., 0].clone(),
         logsumexp=logsumexp,
-        entropy=entropy,
+        entropy=shift + gap,
         top_values=values / temperature,
         top_ids=ids,
-        logsumexp_error=relative + 4 * UNIT * logsumexp.abs(),
-        entropy_error=relative * (1 + 2 * moment / mass),
+        logsumexp_error=budgets.logsumexp(sums, slope, UNIT, UNIT, gap, logsumexp),
+        entropy_error=budgets.entropy(sums, slope, UNIT, math.log(rows.shape[-1]), gap),
     )
+
+
+def _precision(rows: Tensor) -> tuple[float, float]:
+    """The budgets that describe this kernel: the error of its sums, and how that of a weight grows with the gap."""
+    return budgets.reference_sums(UNIT, rows.shape[-1]), budgets.reference_slope()
 
 
 def moments(gaps: Tensor) -> tuple[Tensor, Tensor]:
@@ -76,19 +83,16 @@ def divergence(target: Tensor, draft: Tensor, temperature: float = 1.0) -> tuple
     # Both forms are the same summand. The first never divides by an underflown q, the second never overflows e^-d.
     in_logs = torch.where(log_ratio == torch.inf, torch.inf, formulas.kl_of_logs(p, log_ratio))
     value = torch.where(log_ratio >= -1, in_logs, formulas.kl(p, q.clamp(min=TINY))).sum(-1)
-    # Noise of sum (p d - p + q) in ln p and ln q: first order, twice for rounding it, and second order, which is all
-    # there is where target and draft differ by less than the noise.
-    by_target = torch.where(possible, p * log_ratio.abs() * (target_error + 8 * UNIT), 0.0)
-    by_draft = torch.where(q > 0, (p - q).abs() * (draft_error + 8 * UNIT), 0.0)
-    both = torch.maximum(p, q) * (target_error + draft_error).square()
-    both = torch.where(possible & (q > 0), both, 0.0)
-    error = (2 * (by_target + by_draft) + both).sum(-1) + target.shape[-1] * UNIT * value
+    log_ratio = torch.where(possible, log_ratio, 0.0)
+    noise = budgets.reference_kl_term(UNIT, p, q, log_ratio, target_error, draft_error).sum(-1)
+    error = budgets.reference_kl(UNIT, target.shape[-1], noise, value)
     return value, torch.where(value.isinf(), 0.0, error)
 
 
 def _log_probabilities(rows: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     """Log-softmax from gaps, and a bound of its error."""
     gaps = (rows.amax(-1, keepdim=True).double() - rows.double()) / temperature
-    shift = moments(gaps)[0].log()[..., None]
-    value = -gaps - shift
-    return value, 3 * UNIT * value.abs() + (rows.shape[-1] + 16) * UNIT
+    mass, moment = moments(gaps)
+    value = -gaps - mass.log()[..., None]
+    error = budgets.log_probability(*_precision(rows), UNIT, UNIT, (moment / mass)[..., None], value)
+    return value, torch.where(value.isinf(), 0.0, error)  # that a probability is zero is exact

@@ -1,4 +1,4 @@
-"""The accepted set of rows of logits by tensors of torch: the program of a rule (runtime.rows.program) on enclosures.
+"""The accepted set of rows of logits by tensors of torch: the program of a rule on enclosures.
 
 Gaps are computed as enclosures (lower, upper): the lower one never accepts a token that the rule rejects.
 """
@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import sympy
 import torch
 from torch import Tensor
 
-from ...theory import Rule
-from ...theory.statistics import LOGIT_RATIO, Entropy
-from .program import LOG_TOP, Instruction, Op, program
+from ...theory import DraftcertError
+from ..generated import torch_budgets as budgets
+from .program import Instruction, Op, Program
+from .reference import UNIT
 
 
 class Enclosure(NamedTuple):
@@ -33,8 +33,13 @@ class Enclosure(NamedTuple):
         return Enclosure(lower, upper)
 
 
-Known = Mapping[sympy.Basic, Enclosure]
-"""What is known of each row: an enclosure for `LOG_TOP`, for `LOGIT_RATIO` and for each `Entropy(floor)`."""
+@dataclass(frozen=True)
+class Known:
+    """Enclosures of what a rule may ask of each row: ln p_(1), the entropies by their floors, z_(2)/z_(1)."""
+
+    log_top: Enclosure
+    entropies: Mapping[float, Enclosure]
+    logit_ratio: Enclosure | None = None
 
 
 class Cut(NamedTuple):
@@ -63,14 +68,14 @@ class AcceptedSet:
     decided: Tensor
 
 
-def accepted_set(rule: Rule, gaps: Tensor, known: Known, size: int, *, sound: bool) -> AcceptedSet:
-    """Evaluate a rule on rows given the gaps of their most likely tokens.
+def accepted_set(steps: Program, gaps: Tensor, known: Known, size: int, *, sound: bool) -> AcceptedSet:
+    """Evaluate the program of a rule on rows given the gaps of their most likely tokens.
 
     `gaps` `[rows, window]` ascends and starts with 0; counts that reach beyond the window are reported as `window`
     unless the condition accepts all `size` tokens of the vocabulary.
     """
     stack: list[Any] = []
-    for step in program(rule):
+    for step in steps:
         if step.op <= Op.LOGIT_RATIO:
             stack.append(_known(step, known, gaps[..., 0]))
         elif step.op in BINARY:
@@ -89,11 +94,13 @@ def _known(step: Instruction, known: Known, like: Tensor) -> Enclosure:
     if step.op == Op.CONSTANT:
         return Enclosure(torch.full_like(like, step.low), torch.full_like(like, step.high))
     if step.op == Op.LOG_TOP:
-        return known[LOG_TOP]
-    if step.op == Op.LOGIT_RATIO:
-        return known[LOGIT_RATIO]
-    entropies: dict[Any, Enclosure] = {n.args[0]: value for n, value in known.items() if isinstance(n, Entropy)}
-    return next(value for floor, value in entropies.items() if float(floor) == step.low)
+        return known.log_top
+    if step.op == Op.LOGIT_RATIO and known.logit_ratio is not None:
+        return known.logit_ratio
+    if step.op == Op.ENTROPY and step.low in known.entropies:
+        return known.entropies[step.low]
+    what = "the logits themselves" if step.op == Op.LOGIT_RATIO else f"the entropy with floor {step.low}"
+    raise DraftcertError(f"the rule asks for {what}, which is not known of these rows")
 
 
 def _cuts(step: Instruction, stack: list[Any], gaps: Tensor, size: int) -> Cuts:
@@ -106,7 +113,7 @@ def _cuts(step: Instruction, stack: list[Any], gaps: Tensor, size: int) -> Cuts:
     if step.op == Op.ROW:
         holds = (end > 0 if step.strict else end >= 0 for end in enclosure)
         return Cuts(*(Cut(torch.where(h, size, 0), torch.where(h, torch.inf, -torch.inf)) for h in holds))
-    rounded_up = gaps * (1 + torch.finfo(torch.float64).eps)
+    rounded_up = gaps * (1 + budgets.gap(UNIT))
     return Cuts(*(_cut(step, *pair, size) for pair in zip((rounded_up, gaps), enclosure, strict=True)))
 
 

@@ -15,12 +15,13 @@ from typing import Any, Literal
 import torch
 
 from ...theory.errors import DraftcertError
+from ...theory.parse import parse_rule
 from ...theory.rule import Rule
 from ...theory.rules import strict_greedy
 from ..models import LoadedModel
 from ..rows.certify import row_stats
 from ..rows.records import RowStats
-from .drafters import Drafter, Observation, PromptLookup, TokenRecycling, Union
+from .drafters import Combined, Drafter, Observation, PromptLookup, TokenRecycling
 from .forward import TreeForward, padded
 from .latency import Latency, cached_latency
 from .trace import DecodeStats, Seconds, Step, strict_certificates
@@ -64,9 +65,9 @@ class GreedyTreeDecoder:
     """Decode a transformers causal language model with draft trees.
 
     `target`: the model, or what `load_model` returns. `drafter`: anything with the `Drafter` protocol; if not given,
-    Token Recycling and prompt lookup together. `rule`: under strict greedy the output is the target's own greedy
-    output, whatever the drafter; a relaxed rule may differ from it. `max_nodes`: nodes of a tree, the root included,
-    at most.
+    Token Recycling and prompt lookup together. `rule`: a rule or its text; under strict greedy the output is the
+    target's own greedy output, whatever the drafter; a relaxed rule may differ from it. `max_nodes`: nodes of a tree,
+    the root included, at most.
     `latency`: cost-aware trees: only as many nodes as pay for themselves by this table of the target's latency, or
     by the one "measured" on this machine (once, then kept). `fast`: use the forward pass of `few_rows` where there is
     one for the model; without, transformers' own. `fixed_shapes`: passes of few fixed shapes, which on a GPU are
@@ -75,26 +76,28 @@ class GreedyTreeDecoder:
     Raises:
         DraftcertError: a target whose cache cannot take drafts back, or that takes no positions.
 
-    Example::
-
-        target = load_model()
-        result = GreedyTreeDecoder(target).generate(target.encode("What is a magpie?"), max_new_tokens=64)
-        print(target.decode(result.tokens[0]), result.stats.tokens_per_pass)
+    >>> from draftcert.runtime.models import load_model
+    >>> target = load_model()
+    >>> result = GreedyTreeDecoder(target).generate(target.encode("What is a magpie?"), max_new_tokens=12)
+    >>> target.decode(result.tokens[0])
+    'A magpie is a mythical creature in folklore and mythology.'
+    >>> result.stats.tokens_per_pass > 1
+    True
     """
 
     def __init__(
         self,
         target: Any,
         drafter: Drafter | None = None,
-        rule: Rule | None = None,
+        rule: Rule | str | None = None,
         max_nodes: int = 16,
         latency: Latency | Literal["measured"] | None = None,
         fast: bool = True,
         fixed_shapes: bool = False,
     ):
         self.target = target.model if isinstance(target, LoadedModel) else target
-        self.drafter = Union(TokenRecycling(), PromptLookup()) if drafter is None else drafter
-        self.rule = strict_greedy() if rule is None else rule
+        self.drafter = Combined(TokenRecycling(), PromptLookup()) if drafter is None else drafter
+        self.rule = strict_greedy() if rule is None else parse_rule(rule)
         if max_nodes < 1:
             raise DraftcertError(f"max_nodes = {max_nodes}: a tree has at least its root")
         self.max_nodes = max_nodes

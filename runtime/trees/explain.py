@@ -69,7 +69,12 @@ def explain(
     Raises:
         DraftcertError: an empty prompt or a token outside the target's vocabulary.
 
-    Example: `explain(model, prompt, greedy_tokens, tree_tokens).verdict`.
+    >>> from draftcert.runtime.models import load_model
+    >>> target = load_model()
+    >>> prompt = target.encode("Name three moons.")[0].tolist()
+    >>> one, two = (target.tokenizer(text)["input_ids"] for text in ("1. Europa", "2. Europa"))
+    >>> explain(target, prompt, one, two).verdict
+    'different rule'
     """
     prompt, first, second = list(prompt), list(first), list(second)
     if not prompt:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ...theory.errors import DraftcertError
-from ..models.caches import TreeCache
+from ...theory.imports import optional
 from ..models.graphs import Graphs
 from ..models.layers.few_rows import MOST_ROWS, few_rows
 from .tree import Tree
+
+if TYPE_CHECKING:
+    from ..models.caches import TreeCache
 
 
 class TreeForward:
@@ -53,6 +56,9 @@ class TreeForward:
 
         With fixed shapes it is that of the last sequences where that suits: what was recorded for it stays good.
         """
+        with optional("hf"):
+            from ..models.caches import TreeCache
+
         batch, capacity = len(prompts), max(prompts) + extra
         if not self.fixed_shapes:
             return TreeCache(self.config.num_hidden_layers, batch, capacity)
@@ -131,7 +137,8 @@ class TreeForward:
 
 def _windows(model: Any, config: Any) -> dict[str, int | None]:
     """The sliding window of each kind of attention layer, `None` for full attention."""
-    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+    with optional("hf"):
+        from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
     windows: dict[str, int | None] = {}
     for layer in DynamicCache(config=config).layers:

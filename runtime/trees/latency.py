@@ -15,8 +15,8 @@ from time import perf_counter
 
 import torch
 
+from ...support.cache import cached
 from ...theory.errors import DraftcertError
-from ..kept import kept
 from .forward import TreeForward
 from .tree import Tree
 
@@ -117,4 +117,4 @@ def cached_latency(forward: TreeForward, max_nodes: int = 64, refresh: bool = Fa
         latency = measure_latency(forward, max_nodes)
         return [list(pair) for pair in zip(latency.sizes, latency.seconds, strict=True)]
 
-    return kept("latency", identity, parse, measure, refresh)
+    return cached("latency", identity, parse, measure, refresh)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.markup import escape
+from rich.text import Text
 from rich.tree import Tree as RichTree
 
 from ...theory.errors import DraftcertError
@@ -232,9 +232,9 @@ class TraceWriter:
         self.path = Path(path)
 
     def __enter__(self) -> TraceWriter:
-        """Open the file."""
+        """Open the file; each step reaches it as it is written."""
         try:
-            self._file = self.path.open("w", encoding="utf-8")
+            self._file = self.path.open("w", encoding="utf-8", buffering=1)
         except OSError as error:
             raise DraftcertError(f"cannot write the trace to {self.path}: {error.strerror}") from error
         return self
@@ -252,20 +252,19 @@ def draw_tree(step: Step, decode: Callable[[Sequence[int]], str] | None = None) 
     """A step's tree for the terminal (rich): accepted nodes green, rejected red with what the target wanted instead."""
 
     def text(token: int) -> str:
-        shown = decode([token]) if decode else str(token)
-        return escape(repr(shown) if decode else shown)
+        return repr(decode([token])) if decode else str(token)
 
     why = {reason.node: reason for reason in reasons(step)}
-    branches = {0: RichTree(f"[bold]{text(step.tree.tokens[0])}[/bold]")}
+    branches = {0: RichTree(Text(text(step.tree.tokens[0]), "bold"))}
     for node in range(1, len(step.tree)):
         reason = why[node]
         chance = "" if reason.probability is None else f" p={reason.probability:.3f} rank {reason.rank}"
         if reason.accepted:
-            label = f"[green]{text(reason.token)}[/green][dim]{chance}[/dim]"
+            label = Text.assemble((text(reason.token), "green"), (chance, "dim"))
         elif reason.reached:
-            label = f"[red]{text(reason.token)}[/red][dim]{chance}, target {text(reason.target)}[/dim]"
+            label = Text.assemble((text(reason.token), "red"), (f"{chance}, target {text(reason.target)}", "dim"))
         else:
-            label = f"[dim]{text(reason.token)}[/dim]"
+            label = Text(text(reason.token), "dim")
         branches[node] = branches[step.tree.parents[node]].add(label)
-    branches[step.path[-1]].add(f"[bold green]{text(step.token)}[/bold green] [dim]from the target[/dim]")
+    branches[step.path[-1]].add(Text.assemble((text(step.token), "bold green"), (" from the target", "dim")))
     return branches[0]

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import torch
 
+from ...theory.conditions import Condition, RankCondition, fold_conditions
 from ...theory.errors import DraftcertError
-from ...theory.rule import Condition, RankCondition, Rule, fold_conditions
+from ...theory.parse import parse_rule
+from ...theory.rule import Rule
 from ..rows.certify import certify, row_stats
 from ..rows.records import RowStats
 from .tree import Tree
@@ -31,13 +33,13 @@ class Verification(NamedTuple):
     token: int
 
 
-def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule) -> Verification:
+def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule | str) -> Verification:
     """Walk the tree by the target's logits.
 
     Args:
         target_logits: `[nodes, vocab]`, row i the target's logits after node i. Any float dtype; nothing is rounded.
         tree: the draft.
-        rule: the acceptance rule.
+        rule: the acceptance rule or its text.
 
     Raises:
         DraftcertError: wrong shape, a token outside the vocabulary, a row with NaN, +inf or nothing but -inf, or a row
@@ -45,9 +47,8 @@ def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule) -> Verifica
 
     Source: greedy tree verification, Miao et al. 2024 (SpecInfer, arXiv 2305.09781), for any rule of `theory`.
 
-    >>> from draftcert.theory.rules import strict_greedy
     >>> logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> verify_tree(logits, Tree([0, 1, 2], [-1, 0, 0]), strict_greedy())
+    >>> verify_tree(logits, Tree([0, 1, 2], [-1, 0, 0]), "strict_greedy")
     Verification(path=(0, 1), token=0)
     """
     if target_logits.ndim != 2 or target_logits.shape[0] != len(tree):
@@ -57,7 +58,7 @@ def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule) -> Verifica
         )
     tree.check_vocabulary(target_logits.shape[1])
     stats = row_stats(target_logits, min(2, target_logits.shape[1]))
-    return walk(target_logits, tree, rule, greedy_tokens(target_logits, stats))
+    return walk(target_logits, tree, parse_rule(rule), greedy_tokens(target_logits, stats))
 
 
 def greedy_tokens(logits: torch.Tensor, stats: RowStats) -> list[int]:

@@ -26,8 +26,18 @@ def prompt_file(tmp_path_factory):
 
 def test_audit_writes_a_report_and_says_where(run, tiny_model, prompt_file, tmp_path):
     folder = tmp_path / "audit"
-    arguments = ("audit", "--target", tiny_model, "--draft", "self:skip=1", "--prompts", prompt_file, "--out", folder)
-    code, printed = run(*arguments, "--max-new-tokens", 3, "--rule", "strict_greedy", "--width", 1, "--limit", 1)
+    arguments = (
+        "audit",
+        "--target",
+        tiny_model,
+        "--drafter",
+        "layers:0,2-3",
+        "--prompts",
+        prompt_file,
+        "--out",
+        folder,
+    )
+    code, printed = run(*arguments, "--max-new-tokens", 3, "--rule", "strict_greedy", "--candidates", 1, "--limit", 1)
     assert code == 0
     assert f"report: {folder / 'report.html'}" in printed.out.replace("\n", "")
     assert "| strict_greedy | 1 " in printed.out

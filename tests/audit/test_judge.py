@@ -29,13 +29,13 @@ def audit(audited):
 def test_rules_judged_from_kept_tokens_are_exact_or_below(audit):
     judge = Judge(audit)
     for text in RULES:
-        for width in (1, 2, 4):
-            judged = judge(parse_rule(text), width)
-            exact = audit.certificates(text, width)
+        for candidates in (1, 2, 4):
+            judged = judge(parse_rule(text), candidates)
+            exact = audit.certificates(text, candidates)
             assert (judged.certificates <= exact * (1 + ROUNDED)).all()
-            seen = audit.column(f"accepted_size|{text}") + width <= 16
+            seen = audit.column(f"accepted_size|{text}") + candidates <= 16
             assert judged.certificates[seen] == pytest.approx(exact[seen], rel=ROUNDED, abs=1e-15)
-            hits = audit.column(f"hit|{text}|{width}")
+            hits = audit.column(f"hit|{text}|{candidates}")
             assert not (judged.hits & ~hits).any()
             assert (judged.hits == hits)[seen].all()
 
@@ -46,7 +46,7 @@ def test_the_mean_kl_is_rounded_up_by_no_more_than_its_arithmetic(audit):
 
 
 def test_what_is_certified_hits_and_what_is_guaranteed_is_reached(audit):
-    for _, _, _, cell in audit.configuration.grid.cells():
+    for _, _, cell in audit.configuration.grid.cells():
         certified, hit = audit.column(f"certified|{cell}"), audit.column(f"hit|{cell}")
         assert not (certified & ~hit).any()
         assert MeanKLGuarantee(audit.column(f"C|{cell}")).acceptance(audit.mean_kl) <= hit.mean()

@@ -9,12 +9,12 @@ from fractions import Fraction
 import pytest
 import yaml
 
-from draftcert.audit.drafts import load_draft
 from draftcert.audit.judge import Judge
-from draftcert.audit.recommend import MOST_NODES, SYSTEMS, Wanted, recommend
+from draftcert.audit.recommendation import MOST_NODES, SYSTEMS, Wanted, recommend
 from draftcert.audit.records import Audit
 from draftcert.numerics import MeanKLGuarantee
 from draftcert.runtime.models import load_model
+from draftcert.runtime.trees.drafters import draft_model
 from draftcert.theory import DraftcertError
 
 
@@ -29,10 +29,10 @@ def test_a_recommended_setting_reaches_what_is_wanted_at_least_risk(audited, by,
         assert each.setting.certified is not None
         assert each.setting.measured is not None
         assert max(each.setting.guaranteed, each.setting.certified) <= each.setting.measured
-        certificates = judge(each.setting.rule, each.setting.width).certificates
+        certificates = judge(each.setting.rule, each.setting.candidates).certificates
         below = each.setting.needed_kl * (1 - 1e-9)
         assert MeanKLGuarantee(certificates).acceptance(below) >= Fraction(str(acceptance))
-        assert each.setting.nodes == pytest.approx(each.setting.width / each.setting.measured)
+        assert each.setting.nodes == pytest.approx(each.setting.candidates / each.setting.measured)
     strict = next(each for each in found if each.system.startswith("SGLang, temperature 0"))
     assert strict.setting.risk == 0
 
@@ -49,12 +49,12 @@ def test_what_nobody_can_want_is_refused(wanted):
 
 
 def printed(name):
-    """Every setting that a system can be told, with its parameters and width."""
+    """Every setting that a system can be told, with its parameters and candidates."""
     system = next(system for system in SYSTEMS if system.name == name)
     return [
-        (system.settings(parameters, width), parameters, width)
+        (system.settings(parameters, candidates), parameters, candidates)
         for parameters in system.parameters
-        for width in system.widths
+        for candidates in system.candidates
     ]
 
 
@@ -62,7 +62,7 @@ def test_transformers_runs_what_is_printed(tiny_model, prompts):
     target = load_model(tiny_model)
     inputs = {"input_ids": target.encode(prompts[0].text)}
     ((setting, *_),) = printed("transformers")
-    names = {"model": target.model, "drafter": load_draft(str(tiny_model), target), "inputs": inputs}
+    names = {"model": target.model, "drafter": draft_model(str(tiny_model), target), "inputs": inputs}
     assisted = eval(setting, names)
     assert assisted.tolist() == target.model.generate(**inputs, do_sample=False).tolist()
 
@@ -84,13 +84,13 @@ def test_sglang_reads_its_flags_and_drops_no_candidate(name):
     for flag in ("num-steps", "eagle-topk", "num-draft-tokens"):  # all three, or none of them
         parser.add_argument(f"--speculative-{flag}", type=int, required=True)
     parser.add_argument("--speculative-accept-threshold-single", type=float, default=1.0)
-    for setting, parameters, width in printed(name):
+    for setting, parameters, candidates in printed(name):
         read = parser.parse_args(shlex.split(setting, comments=True))
-        assert read.speculative_eagle_topk == width
+        assert read.speculative_eagle_topk == candidates
         assert str(read.speculative_accept_threshold_single) == str(float(*parameters or ("1",)))
-        candidates = [width] + [width * width] * (read.speculative_num_steps - 1)
+        candidates = [candidates] + [candidates * candidates] * (read.speculative_num_steps - 1)
         assert read.speculative_num_draft_tokens - 1 == sum(candidates) < MOST_NODES
-        if width == 1:
+        if candidates == 1:
             assert read.speculative_num_draft_tokens == read.speculative_num_steps + 1
 
 
@@ -110,7 +110,7 @@ def test_tensorrt_llm_reads_its_yaml():
 
 def test_medusa_reads_its_call_and_its_tree():
     """FasterDecoding/Medusa, medusa/model: every node's parent is in the tree; a head shows TOPK = 10 tokens."""
-    for setting, (threshold, alpha), width in printed("Medusa"):
+    for setting, (threshold, alpha), candidates in printed("Medusa"):
         call = ast.parse(setting, mode="eval").body
         assert isinstance(call, ast.Call)
         read = {each.arg: eval(ast.unparse(each.value)) for each in call.keywords}
@@ -119,4 +119,4 @@ def test_medusa_reads_its_call_and_its_tree():
         assert len(set(map(tuple, choices))) == len(choices) <= MOST_NODES
         assert all(path[:-1] in [[], *choices] and max(path) < 10 for path in choices)
         for depth in range(4):
-            assert sum(path[:-1] == [0] * depth for path in choices) == width
+            assert sum(path[:-1] == [0] * depth for path in choices) == candidates

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from draftcert.audit.recommend import Wanted, recommend
+from draftcert.audit.recommendation import Wanted, recommend
 from draftcert.audit.records import Audit
 from draftcert.audit.report import as_markdown, readable, write_report
 from draftcert.audit.run import Configuration, run_audit

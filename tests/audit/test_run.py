@@ -3,24 +3,27 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import torch
 
-from draftcert.audit.drafts import load_draft, read_layers
 from draftcert.audit.measure import Grid
+from draftcert.audit.records import Audit
 from draftcert.audit.run import Configuration, Worker, actors, place, run_audit
 from draftcert.runtime.models import load_model
-from draftcert.theory import DraftcertError
+from draftcert.runtime.trees.drafters.by_name import draft_model
+from draftcert.support.locks import locked
+from draftcert.theory import DraftcertError, parse_rule
 
 GRID = Grid(("strict_greedy", "top_m(3) & additive(0.2)"), (1, 2))
 
 
 @pytest.fixture
 def configuration(tiny_model):
-    return Configuration(str(tiny_model), "self:skip=2", 12, grid=GRID)
+    return Configuration(str(tiny_model), "layers:0-1,3", 12, grid=GRID)
 
 
 def table(folder):
@@ -30,7 +33,7 @@ def table(folder):
 @pytest.fixture(scope="module")
 def expected(tiny_model, prompts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sequential")
-    run_audit(folder, Configuration(str(tiny_model), "self:skip=2", 12, grid=GRID), prompts)
+    run_audit(folder, Configuration(str(tiny_model), "layers:0-1,3", 12, grid=GRID), prompts)
     return table(folder)
 
 
@@ -43,11 +46,34 @@ def test_the_measured_rows_are_the_target_s_greedy_text(expected, tiny_model, pr
     assert first["position"].to_pylist() == list(range(len(generated)))
 
 
+def test_a_rule_of_one_s_own_is_audited(fork, tiny_model, prompts, tmp_path):
+    """Through worker processes and back from disk, where its family is not known."""
+    grid = Grid((fork("0.2"), "multiplicative(0.2)"), (1,))
+    configuration = Configuration(str(tiny_model), None, 4, grid=grid)
+    run_audit(tmp_path, configuration, prompts[:2], processes=2)
+    audit = Audit.open(tmp_path)
+    own, registered = audit.configuration.grid.names
+    assert own != registered
+    assert (audit.certificates(own, 1) <= audit.certificates(registered, 1)).all()
+    assert audit.configuration.grid.hashes[own] == fork("0.2").sha256
+    run_audit(tmp_path, configuration, prompts[:2])
+    with pytest.raises(DraftcertError, match="holds an audit with grid"):
+        run_audit(tmp_path, replace(configuration, grid=Grid((fork("0.3"),), (1,))), prompts[:2])
+
+
+def test_a_rule_that_was_another_one_is_not_read(tiny_model, prompts, tmp_path):
+    run_audit(tmp_path, Configuration(str(tiny_model), None, 2, grid=Grid(("top_m(2)",), (1,))), prompts[:1])
+    file = tmp_path / "audit.json"
+    file.write_text(file.read_text().replace(parse_rule("top_m(2)").sha256, parse_rule("top_m(3)").sha256))
+    with pytest.raises(DraftcertError, match="was another one"):
+        Audit.open(tmp_path)
+
+
 def test_the_drafter_is_judged_on_the_prefix_before_each_position(expected, tiny_model, prompts):
     target = load_model(tiny_model)
     ids = target.encode(prompts[0].text)
     tokens = target.model.generate(ids, do_sample=False, max_new_tokens=12)
-    draft = load_draft("self:skip=2", target)
+    draft = draft_model("layers:0-1,3", target)
     ranks = expected["draft_rank"].to_pylist()
     with torch.inference_mode():
         for step in range(tokens.shape[1] - ids.shape[1]):
@@ -60,7 +86,7 @@ def test_skipping_layers_leaves_the_target_as_it_was_and_equals_a_model_without_
     target = load_model(tiny_model)
     ids = target.encode("a tale")
     before = target.model(ids).logits
-    drafted = load_draft("self:skip=1,3", target)(ids, use_cache=False).logits
+    drafted = draft_model("layers:0,2", target)(ids, use_cache=False).logits
     assert torch.equal(target.model(ids).logits, before)
     smaller = load_model(tiny_model).model
     smaller.model.layers = torch.nn.ModuleList(smaller.model.layers[number] for number in (0, 2))
@@ -68,10 +94,10 @@ def test_skipping_layers_leaves_the_target_as_it_was_and_equals_a_model_without_
     assert torch.equal(smaller(ids, use_cache=False).logits, drafted)
 
 
-@pytest.mark.parametrize("text", ["", "x", "4", "0-3", "1-", "2--3", "-1"])
-def test_layers_that_cannot_be_skipped_are_refused(text):
+@pytest.mark.parametrize("text", ["", "x", "4", "1-", "2--3", "-1", "3-1", "0-999999999"])
+def test_layers_that_there_are_not_are_refused(text, tiny_model):
     with pytest.raises(DraftcertError, match="layers"):
-        read_layers(text, 4)
+        draft_model(f"layers:{text}", load_model(tiny_model))
 
 
 def test_another_vocabulary_is_refused(tiny_model, tmp_path):
@@ -82,7 +108,7 @@ def test_another_vocabulary_is_refused(tiny_model, tmp_path):
     file = other / "tokenizer.json"
     file.write_text(file.read_text().replace('"a": 1,', '"b": 1,').replace('"b": 2,', '"a": 2,'))
     with pytest.raises(DraftcertError, match="different vocabularies: token 'a' is 1 in the target and 2"):
-        load_draft(str(other), load_model(tiny_model))
+        draft_model(str(other), load_model(tiny_model))
 
 
 def test_processes_give_the_same_table(configuration, expected, prompts, tmp_path):
@@ -121,7 +147,7 @@ def test_a_target_placed_by_accelerate_gives_the_same_table(tiny_model, expected
         return loaded
 
     monkeypatch.setattr("draftcert.audit.run.load_model", spread)
-    run_audit(tmp_path, Configuration(str(tiny_model), "self:skip=2", 12, device="auto", grid=GRID), prompts)
+    run_audit(tmp_path, Configuration(str(tiny_model), "layers:0-1,3", 12, device="auto", grid=GRID), prompts)
     assert table(tmp_path).equals(expected)
 
 
@@ -144,6 +170,7 @@ def test_a_two_node_ray_cluster_gives_the_same_table(configuration, expected, pr
 
 KILLED = """
 import os, pickle, signal, sys
+from draftcert.audit.records import Audit
 from draftcert.audit.run import run_audit
 
 def kill(done, total):
@@ -162,8 +189,8 @@ def test_a_killed_run_goes_on_and_measures_nothing_twice(configuration, expected
     assert not (tmp_path / "positions.parquet").exists()
 
     measured = []
-    original = Worker.measure
-    monkeypatch.setattr(Worker, "measure", lambda self, i, p: measured.append(i) or original(self, i, p))
+    original = Worker.__call__
+    monkeypatch.setattr(Worker, "__call__", lambda self, item: measured.append(item[0]) or original(self, item))
     run_audit(tmp_path, configuration, prompts)
     assert measured == [2, 3, 4]
     assert table(tmp_path).equals(expected)
@@ -171,6 +198,7 @@ def test_a_killed_run_goes_on_and_measures_nothing_twice(configuration, expected
 
 ORPHANED = """
 import multiprocessing, os, pickle, signal, sys
+from draftcert.audit.records import Audit
 from draftcert.audit.run import run_audit
 
 def kill(done, total):
@@ -209,9 +237,23 @@ def test_the_processes_of_a_killed_run_end_with_it(configuration, prompts, tmp_p
 def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, tiny_model):
     run_audit(tmp_path, configuration, prompts[:1])
     with pytest.raises(DraftcertError, match="max_new_tokens = 12, not 3"):
-        run_audit(tmp_path, Configuration(str(tiny_model), "self:skip=2", 3, grid=GRID), prompts[:1])
+        run_audit(tmp_path, Configuration(str(tiny_model), "layers:0-1,3", 3, grid=GRID), prompts[:1])
     with pytest.raises(DraftcertError, match="other prompts"):
         run_audit(tmp_path, configuration, prompts[:2])
+
+
+def test_a_folder_in_use_is_refused_and_leftovers_of_killed_runs_are_removed(configuration, prompts, tmp_path):
+    with (
+        locked(tmp_path / "audit.lock", "another run"),
+        pytest.raises(DraftcertError, match=r"the audit in .* is in use by process"),
+    ):
+        run_audit(tmp_path, configuration, prompts[:1])
+    left = [tmp_path / ".positions.parquet.12ab.partial", tmp_path / "shards" / ".000000.parquet.34cd.partial"]
+    for file in left:
+        file.write_bytes(b"half")
+    run_audit(tmp_path, configuration, prompts[:1])
+    names = {file.name for file in tmp_path.rglob("*")}
+    assert names == {"audit.json", "positions.parquet", "trace.json", "shards", "000000.parquet"}
 
 
 def test_a_target_alone_has_no_column_of_a_drafter(tiny_model, prompts, tmp_path):

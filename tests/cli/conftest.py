@@ -11,7 +11,7 @@ def draftcert():
     """`draftcert(*arguments)` runs the program and returns its exit status and what it printed."""
 
     def run(*arguments):
-        command = [sys.executable, "-m", "draftcert.cli", *map(str, arguments)]
+        command = [sys.executable, "-m", "draftcert", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
 
     return run

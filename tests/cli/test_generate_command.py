@@ -10,6 +10,8 @@ import torch
 import transformers
 from platformdirs import user_cache_path
 
+from draftcert.cli import main
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -43,7 +45,7 @@ def generate(draftcert, folder: Path, drafter: str, *options: str):
 
 
 def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
-    run = generate(draftcert, folder, f"recycling:prior,static+lookup+layers:0+assistant:{folder}", "--cost-aware")
+    run = generate(draftcert, folder, f"recycling:prior,static+lookup+layers:0+{folder}", "--cost-aware")
     assert run.returncode == 0, run.stdout + run.stderr
     (record,) = json.loads(run.stdout)["prompts"]
     assert record["identical"] is True
@@ -57,10 +59,45 @@ def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
 
 @pytest.mark.parametrize(
     ("drafter", "message"),
-    [("recycling:prior,later", "no drafter is called 'recycling:prior,later'"), ("layers:0-7", "0 to 1")],
+    [("recycling:prior,later", "recycling takes 'prior'"), ("layers:0-7", "0 to 1")],
 )
 def test_drafters_that_do_not_exist(draftcert, folder, drafter, message):
     run = generate(draftcert, folder, drafter)
     assert run.returncode == 2
     assert message in run.stderr
     assert "Traceback" not in run.stderr
+
+
+@pytest.fixture
+def printed(monkeypatch, capsys):
+    """`printed(*arguments)` runs the program in this process and returns its exit status, output and errors."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["draftcert", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_prompts_ids_and_errors_cannot_act_on_the_terminal(printed, folder, tmp_path):
+    prompts, name = tmp_path / "prompts.jsonl", "1\nverdict: identical\x1b[2J\u202e"
+    prompts.write_text(json.dumps({"id": name, "prompt": "w5 \x1b]0;w3\a w17\n1: identical"}))
+    options = ("--model", folder, "--max-new-tokens", 4)
+    code, out, errors = printed("generate", "--prompts", prompts, *options, "--show", "--compare")
+    assert code == 0
+    assert "> w5 \\x1b]0;w3\\x07 w17\n> 1: identical\n" in out
+    assert "└── " in out
+    assert "[green]" not in out
+    assert all(character.isprintable() or character == "\n" for character in out)
+    output = tmp_path / "output.json"
+    output.write_text(
+        json.dumps({"model": str(folder), "prompts": [{"id": name, "prompt_tokens": [5], "tokens": [3]}]})
+    )
+    code, out, errors = printed("explain", output, output)
+    assert out.startswith("1\\nverdict: identical\\x1b[2J\\u202e: identical. ")
+    assert out.count("\n") == 1
+    code, out, errors = printed("generate", "--prompts", tmp_path / "none\x1b[2J\nerror: none", *options)
+    assert code == 2
+    assert "none\\x1b[2J\n  error: none" in errors

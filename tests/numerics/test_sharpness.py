@@ -6,9 +6,13 @@ import pytest
 from flint import arb, fmpq
 
 from draftcert.numerics import certificate, margin_bounds, sharpness
-from draftcert.numerics.sharpness import BOUNDED, Search, Targets, Values, search, searches
+from draftcert.numerics.sharpness import Search, Targets, Values, search, searches
 from draftcert.theory import DraftcertError, parse_rule
+from draftcert.theory.presets import example_rules
 
+STRICT = parse_rule("strict_greedy")
+BOUNDED = [rule for rule in example_rules() if "typical_floor" not in str(rule)]
+"""Those that have bounds from a margin."""
 ONE = Fraction(1)
 
 
@@ -33,14 +37,14 @@ def test_targets_keep_the_margin(tokens):
             assert rough == pytest.approx([float(p) for p in exact], rel=1e-9, abs=1e-15)
 
 
-@pytest.mark.parametrize("rule", [*BOUNDED, "typical_floor(1/2, 3/5, 1/100000)"])
+@pytest.mark.parametrize("rule", example_rules(), ids=str)
 def test_fast_values_are_certificates(rule):
     """Floating point, exact, and `certificate` on the whole row."""
     draw = np.random.default_rng(0)
     for tokens, m in ((3, 1), (6, 2), (16, 4), (40, 3)):
         for supremum in (False, True):
             space = Targets(Fraction(draw.integers(1, 19).item() * 7 + 1, 140), 2, tokens)
-            values = Values(parse_rule(rule), m, space, ONE, supremum)
+            values = Values(rule, m, space, ONE, supremum)
             points = draw.random((4, space.unknowns)) ** 2
             for rough, unknowns in zip(values.of(space.of(points), 0.0), points, strict=True):
                 target = space.exactly(unknowns)
@@ -54,11 +58,11 @@ def test_fast_values_are_certificates(rule):
                     assert len(certificate(row, rule, 1, 12, logit_ratio=ONE).accepted) == tokens
 
 
-@pytest.mark.parametrize("rule", BOUNDED)
+@pytest.mark.parametrize("rule", example_rules(), ids=str)
 def test_fast_values_of_just_so_many_tokens(rule):
     draw = np.random.default_rng(1)
     for tokens, m in ((3, 2), (6, 4), (12, 3)):
-        values = Values(parse_rule(rule), m, Targets(Fraction(1, 7), 2, tokens), ONE, True, any_size=False)
+        values = Values(rule, m, Targets(Fraction(1, 7), 2, tokens), ONE, True, any_size=False)
         points = draw.random((6, values.space.unknowns))
         for rough, unknowns in zip(values.of(values.space.of(points), 0.0), points, strict=True):
             exact = float(certificate(values.space.exactly(unknowns), rule, m, 12, logit_ratio=ONE))
@@ -68,7 +72,7 @@ def test_fast_values_of_just_so_many_tokens(rule):
 
 def test_sizes_are_limited():
     with pytest.raises(DraftcertError, match="vocabulary = 17"):
-        search(Search("strict_greedy", 1, "top2", "1/2", False, vocabulary=17))
+        search(Search(STRICT, 1, "top2", "1/2", False, vocabulary=17))
 
 
 def tightened(bound, supremum):
@@ -97,7 +101,7 @@ CASES = [
 
 @pytest.mark.parametrize(("rule", "known", "gap", "candidates", "supremum"), CASES)
 def test_bounds_hold_and_tightened_ones_are_crossed(short, rule, known, gap, candidates, supremum):
-    wanted = Search(rule, candidates, known, gap, supremum)
+    wanted = Search(parse_rule(rule), candidates, known, gap, supremum)
     reached = search(wanted)
     assert reached.failure is None
     assert reached.sharp
@@ -112,7 +116,7 @@ def test_bounds_hold_and_tightened_ones_are_crossed(short, rule, known, gap, can
     assert 0 <= (worst - float(caught["certificate"])) * (1 if supremum else -1) < worst / 1000
 
 
-@pytest.mark.parametrize("rule", BOUNDED)
+@pytest.mark.parametrize("rule", BOUNDED, ids=str)
 @pytest.mark.parametrize("vocabulary", [2, 3, 4])
 def test_bounds_for_so_many_tokens(rule, vocabulary):
     """What the search finds in just so many tokens is the bound wherever it is said to be sharp."""
@@ -127,7 +131,7 @@ def test_bounds_for_so_many_tokens(rule, vocabulary):
 
 
 def test_a_bound_that_is_too_loose_is_not_sharp(short):
-    wanted = Search("strict_greedy", 1, "top2", "1/2", False)
+    wanted = Search(STRICT, 1, "top2", "1/2", False)
     failure = search(wanted, dataclasses.replace(wanted.bound, ball=arb("0.1"))).failure
     assert failure
     assert "no target comes closer" in failure["error"]
@@ -137,7 +141,7 @@ def test_a_bound_that_is_too_loose_is_not_sharp(short):
 
 def test_a_bound_that_nothing_reaches_is_reported(short):
     """The certificate is never infinite here."""
-    wanted = Search("strict_greedy", 1, "top2", "1/2", True)
+    wanted = Search(STRICT, 1, "top2", "1/2", True)
     reached = search(wanted, dataclasses.replace(wanted.bound, ball=arb("inf")))
     assert reached.nearest is None
     assert reached.failure
@@ -147,14 +151,14 @@ def test_every_bound_is_attacked():
     wanted = list(searches())
     assert {search.rule for search in wanted} == set(BOUNDED)
     assert len({search.key for search in wanted}) == len(wanted) == (len(BOUNDED) + 1) * (4 + 2 + 3 + 4) * 4 * 2
-    assert {search.known for search in wanted if search.rule != "strict_greedy"} == {"top2"}
-    assert not list(searches(["typical_floor(1/2, 3/5, 1/100000)"]))
+    assert {search.known for search in wanted if search.rule != STRICT} == {"top2"}
+    assert not list(searches([parse_rule("typical_floor(1/2, 3/5, 1/100000)")]))
     low, high = margin_bounds("strict_greedy", 2, gap="1/5", digits=20)
-    first = Search("strict_greedy", 2, "top2", "1/5", False)
+    first = Search(STRICT, 2, "top2", "1/5", False)
     assert (str(first.bound), str(dataclasses.replace(first, supremum=True).bound)) == (str(low), str(high))
 
 
 def test_a_search_depends_on_its_values_alone(short):
-    wanted = Search("top_m(2)", 2, "top2", "1/5", False, seed=3)
+    wanted = Search(parse_rule("top_m(2)"), 2, "top2", "1/5", False, seed=3)
     assert search(wanted) == search(wanted)
-    assert search(wanted).search == wanted
+    assert search(wanted).wanted == wanted.values

@@ -19,7 +19,7 @@ from draftcert.numerics.program import Solution
 from draftcert.numerics.row import read_row
 from draftcert.numerics.sharpness import searches
 from draftcert.numerics.validate import PROFILES, Case, Profile, _solver_digits, cases, reproduce, run_case
-from draftcert.theory import DraftcertError
+from draftcert.theory import DraftcertError, parse_rule
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_nothing_is_computed_twice(small, tmp_path, monkeypatch):
 
 def test_a_wrong_certificate_fails_with_its_input(small, monkeypatch):
     """A certificate that averages one token too few is noticed, and the failure makes the case again."""
-    case = next(case for case in cases(small, 0, ["strict_greedy"]) if case.family == "generic")
+    case = next(case for case in cases(small, 0, [parse_rule("strict_greedy")]) if case.family == "generic")
     assert run_case(case).failure is None
     module = sys.modules[run_case.__module__]
     right = module.certificate_of_row
@@ -101,7 +101,7 @@ def test_a_failure_is_shrunk_to_a_minimal_input(monkeypatch):
     wrong = level.expression * (1 + (n - 1) * (n - 2) * sympy.Rational(1, 10**12))
     module = sys.modules[run_case.__module__]
     monkeypatch.setattr(module, "COMPARED", {"level": dataclasses.replace(level, expression=wrong)})
-    outcomes = (run_case(Case("generic", index, 0, 6, "strict_greedy", 4)) for index in range(9))
+    outcomes = (run_case(Case("generic", index, 0, 6, parse_rule("strict_greedy"), 4)) for index in range(9))
     failure = next(outcome.failure for outcome in outcomes if outcome.failure)
     assert len(failure["probabilities"]) == 6
     minimal = failure["minimal"]
@@ -118,7 +118,7 @@ def test_a_failure_is_shrunk_to_a_minimal_input(monkeypatch):
 def test_a_crash_is_a_failure_with_its_input(monkeypatch):
     module = sys.modules[run_case.__module__]
     monkeypatch.setattr(module, "certify", lambda *_: 1 / 0)
-    failure = run_case(Case("ties", 0, 0, 4, "top_m(2)", 1)).failure
+    failure = run_case(Case("ties", 0, 0, 4, parse_rule("top_m(2)"), 1)).failure
     assert failure
     assert failure["error"].startswith("ZeroDivisionError")
     assert failure["minimal"]["tokens"] == 2
@@ -131,7 +131,7 @@ def test_bounds_are_part_of_a_run(monkeypatch, tmp_path):
     monkeypatch.setattr(sharpness, "GENERATIONS", 60)
     file = tmp_path / "results.jsonl"
     report = validate("small", 0, processes=1, results=file, rules=rules)
-    assert len(report.reached) == len(list(searches(rules))[::40])
+    assert len(report.reached) == len(list(searches([*map(parse_rule, rules)]))[::40])
     assert {row.rule for row in report.sharpness} == {"strict_greedy", "typical(1, 1/2)"}
     assert not report.whole
     assert sum(row.bounds for row in report.sharpness) == len(report.reached)

@@ -7,8 +7,8 @@ import pytest
 
 from draftcert.document import rules_table
 from draftcert.theory import RULES
-from draftcert.theory.order import CONDITIONS
-from draftcert.theory.presets import PRESETS
+from draftcert.theory.order import order_fact
+from draftcert.theory.presets import PRESETS, example_rules
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = sorted(path.stem for path in (ROOT / "theory" / "rules").glob("*.py") if path.stem != "__init__")
@@ -34,11 +34,10 @@ def test_rule_is_documented(name: str):
 
 @pytest.mark.parametrize("name", FILES)
 def test_rule_is_tested(name: str):
-    tree = ast.parse((ROOT / "tests" / "theory" / "test_rules.py").read_text(encoding="utf-8"))
-    tables = [node.value for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
-    definitions = next(table for table in tables if isinstance(table, ast.Dict))
-    assert name in [key.value for key in definitions.keys if isinstance(key, ast.Constant)]
-    assert {(a, b) for a, b in CONDITIONS if name in (a, b)} >= {(name, "strict_greedy"), ("strict_greedy", name)}
+    assert RULES[name].worked_points
+    assert {RULES[name](*values) for values in RULES[name].examples} & set(example_rules())
+    assert order_fact(RULES[name], RULES["strict_greedy"])
+    assert order_fact(RULES["strict_greedy"], RULES[name])
 
 
 @pytest.mark.parametrize("name", [*FILES, *PRESETS])

@@ -1,5 +1,6 @@
 """T6: the order between rules. Every verdict is checked by exact evaluation, whichever way it goes."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -8,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftcert.theory import RULES, DraftcertError, parse_rule
-from draftcert.theory.order import CONDITIONS, DIAGRAM_RULES, Target, concentrated, diagram, implication
-from draftcert.theory.rule import exact_certificate
+from draftcert.theory.exact import exact_certificate
+from draftcert.theory.order import Target, diagram, implication, order_fact
+from draftcert.theory.rule import OrderFact, RuleFamily, primed
+from draftcert.theory.rules.typical_floor import concentrated
 from draftcert.theory.theorems import THEOREMS
 from draftcert.theory.theorems.order import ARROWS
 
 NAMES = list(RULES)
 PAIRS = [(a, b) for a in NAMES for b in NAMES]
+FACTS = {(a, b): fact for a, b in PAIRS if (fact := order_fact(RULES[a], RULES[b]))}
 unit = st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
 weights = st.lists(st.integers(0, 9), min_size=1, max_size=5).filter(any)
 
@@ -24,14 +28,14 @@ def instance(data: st.DataObject, name: str):
     return RULES[name](*values)
 
 
-def test_every_pair_has_a_condition():
-    assert set(CONDITIONS) == set(PAIRS)
-    assert {a for (a, _), c in CONDITIONS.items() if not c.necessary} == {"typical_floor"}
+def test_what_is_known():
+    assert len(FACTS) >= 64, "less is known than of every pair of the first eight families"
+    assert {a for (a, _), fact in FACTS.items() if not fact.necessary} == {"typical_floor"}
 
 
 def needs_an_inequality(pair: tuple[str, str]) -> bool:
     """Whether the condition compares more than one parameter with a number, or with the same one of the wide rule."""
-    for relation in CONDITIONS[pair].holds.atoms(sympy.core.relational.Relational):
+    for relation in FACTS[pair].holds.atoms(sympy.core.relational.Relational):
         names = {side.name.rstrip("'") for side in relation.args if isinstance(side, sympy.Symbol)}
         if len(names) > 1 or not all(side.is_Symbol or side.is_number for side in relation.args):
             return True
@@ -40,8 +44,8 @@ def needs_an_inequality(pair: tuple[str, str]) -> bool:
 
 def test_every_arrow_that_needs_an_inequality_has_its_claims_in_t6():
     """`check` decides these claims; here they are found."""
-    assert {pair for pair in CONDITIONS if needs_an_inequality(pair)} <= set(ARROWS) <= set(CONDITIONS)
-    assert not any(CONDITIONS[pair].holds == sympy.false for pair in ARROWS)
+    assert {pair for pair in FACTS if needs_an_inequality(pair)} <= set(ARROWS) <= set(FACTS)
+    assert not any(FACTS[pair].holds == sympy.false for pair in ARROWS)
     places = {place for place, _ in THEOREMS["T6"].claims()}
     assert {place for used in ARROWS.values() for place in used} == {p for p in places if not p.startswith("formal")}
 
@@ -53,7 +57,7 @@ def test_exactly_one_of_reason_and_counterexample(narrow: str, data: st.DataObje
     """The conditions are necessary and sufficient: where one fails a counterexample is found, and it is genuine."""
     wide = data.draw(st.sampled_from(NAMES))
     verdict = implication(instance(data, narrow), instance(data, wide))
-    if narrow != "typical_floor":
+    if (fact := FACTS.get((narrow, wide))) and fact.necessary:
         assert verdict.holds is not None, f"{verdict.narrow} => {verdict.wide} is undecided"
     if verdict.holds:
         row = data.draw(weights)
@@ -132,7 +136,7 @@ def test_concentrated_is_the_largest_exponential_of_minus_entropy(row: list[int]
 
 
 def test_diagram():
-    rules = DIAGRAM_RULES[:6]
+    rules = ("strict_greedy", "additive(0)", "multiplicative(0.9)", "multiplicative(0.3)", "additive(0.1)")
     found = diagram(rules)
     drawn = {(str(v.narrow), str(v.wide)) for v in found.arrows()}
     assert ("strict_greedy", "additive(0)") in drawn
@@ -147,10 +151,42 @@ def test_diagram():
         diagram(["additive(0)", "additive(0.0)"])
 
 
-def test_equal_rules_are_both_drawn():
-    found = diagram(["strict_greedy", "top_m(1)", "additive(0)"])
-    drawn = {(str(v.narrow), str(v.wide)) for v in found.arrows()}
-    assert {("strict_greedy", "top_m(1)"), ("top_m(1)", "strict_greedy")} <= drawn
+def test_one_rule_under_two_names_is_drawn_once():
+    assert len(diagram(["strict_greedy", "top_m(1)", "additive(0)"]).rules) == 2
+
+
+def test_rules_that_accept_the_same_tokens_are_drawn_both_ways():
+    """Their predicates differ, so they are two rules."""
+    found = diagram(["strict_greedy", "absolute(501/1000) | strict_greedy"])
+    assert len(found.arrows()) == 2
+
+
+def test_every_pair_of_examples_is_decided():
+    assert all(verdict.holds is not None for verdict in diagram().verdicts.values())
+
+
+@pytest.mark.parametrize("name", ["multiplicative", "additive", "fork"])
+def test_what_is_known_of_a_family_is_not_believed_of_another_with_its_name(fork: RuleFamily, name: str):
+    """At 1 the strict inequality accepts nothing, so strict greedy does not imply it, but it implies everything."""
+    fork = replace(fork, name=name)
+    nothing = fork(1)
+    assert implication("strict_greedy", nothing).holds is False
+    assert implication(nothing, nothing).holds
+    assert implication(nothing, "strict_greedy").holds is None  # true, but nobody has said so
+    assert implication(fork("1/2"), "strict_greedy").holds is False
+
+
+def test_a_family_brings_what_is_known_of_its_order(fork: RuleFamily):
+    a = sympy.Symbol("a", nonnegative=True)
+    known = replace(
+        fork,
+        name="fork",
+        implies={"multiplicative": OrderFact(sympy.Ge(a, primed("alpha")), "a strict inequality accepts less")},
+        implied_by={"top_m": OrderFact(sympy.false, "of a uniform target it accepts nothing at 1")},
+    )
+    assert implication(known("1/2"), "multiplicative(0.4)").reason == "a strict inequality accepts less"
+    assert implication(known("1/2"), "multiplicative(0.6)").holds is False
+    assert implication("top_m(1)", known(1)).holds is False
 
 
 def test_counterexample_text():

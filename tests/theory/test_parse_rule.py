@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftcert.theory import RULES, DraftcertError, Rule, parse_rule
+from draftcert.theory.conditions import RankCondition, ThresholdCondition
 from draftcert.theory.presets import PRESETS
-from draftcert.theory.rule import RankCondition, ThresholdCondition
 
 atoms = st.sampled_from(
     ["strict_greedy", "additive(3/10)", "top_m(2)", "absolute(1/2)", "multiplicative(1/10)", "typical(9/100, 3/10)"]

@@ -4,7 +4,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
-from ..rule import RuleFamily
+from ..rule import RuleFamily, register
 
 RULES = MappingProxyType(
     {
@@ -14,5 +14,9 @@ RULES = MappingProxyType(
         )
     }
 )
+"""All families by name, found by looking through this folder."""
+
+for _family in RULES.values():
+    register(_family)
 
 strict_greedy: RuleFamily = RULES["strict_greedy"]

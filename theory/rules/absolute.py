@@ -9,13 +9,15 @@ Deployed by SGLang (`speculative_accept_threshold_single`), which moreover accep
 `sglang_threshold_single`.
 """
 
-from sympy import Ge, Integer, Interval, Rational, Symbol, log, oo
+from sympy import Ge, Gt, Integer, Interval, Le, Rational, Symbol, log, oo
 
 from ..formulas import HERE
-from ..rule import Parameter, RuleFamily, WorkedPoint
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
 from ..statistics import PROBABILITY
 
 tau = Symbol("tau", nonnegative=True)
+
+_HALF = "two tokens cannot both have more than half the mass"
 
 RULE = RuleFamily(
     name="absolute",
@@ -52,4 +54,15 @@ RULE = RuleFamily(
         ),
     ),
     doc=__doc__,
+    examples=(("1/10",), ("1/2",)),
+    implies={
+        "strict_greedy": OrderFact(Gt(2 * tau, 1), _HALF),
+        "additive": OrderFact(Ge(primed("t"), 1 - 2 * tau), "p_(1) <= 1 - p_x, so p_(1) - p_x <= 1 - 2 tau"),
+        "multiplicative": OrderFact(
+            Le(primed("alpha") * (1 - tau), tau), "p_(1) <= 1 - p_x, so p_x/p_(1) >= tau/(1 - tau)"
+        ),
+        "top_m": OrderFact(Gt((primed("k") + 1) * tau, 1), "k + 1 tokens of at least tau have mass (k + 1) tau"),
+        "absolute": OrderFact(Ge(tau, primed("tau")), "a higher threshold"),
+        "mars": OrderFact(Gt(2 * tau, 1), _HALF),
+    },
 )

@@ -8,13 +8,15 @@ threshold is accepted; alpha = 1 accepts every maximum, ties included, and alpha
 Proposed for vLLM together with a rank (`top_m(k) & multiplicative(alpha)`); the min-p sampler keeps the same set.
 """
 
-from sympy import Ge, Interval, Rational, Symbol, log, oo
+from sympy import Eq, Ge, Interval, Rational, Symbol, false, log, oo
 
 from ..formulas import PAPER
-from ..rule import Parameter, RuleFamily, WorkedPoint
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
 from ..statistics import PROBABILITY, TOP
 
 alpha = Symbol("alpha", nonnegative=True)
+
+_TIES = "a tie of many tokens is accepted as a whole"
 
 RULE = RuleFamily(
     name="multiplicative",
@@ -57,4 +59,16 @@ RULE = RuleFamily(
         ),
     ),
     doc=__doc__,
+    examples=(("1/10",), ("2/5",)),
+    implies={
+        "strict_greedy": OrderFact(false, _TIES),
+        "additive": OrderFact(
+            Ge(primed("t") * (1 + alpha), 1 - alpha),
+            "p_x >= alpha p_(1) and p_(1) + p_x <= 1 give p_(1) - p_x <= (1 - alpha)/(1 + alpha), as two tokens do",
+        ),
+        "multiplicative": OrderFact(Ge(alpha, primed("alpha")), "the threshold alpha p_(1) rises in alpha"),
+        "top_m": OrderFact(false, _TIES),
+        "absolute": OrderFact(Eq(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"),
+        "mars": OrderFact(false, _TIES),
+    },
 )

@@ -7,10 +7,12 @@ Deployed by every temperature-0 decoder: transformers' assisted generation, SGLa
 A second maximum is rejected, so C = 0 on a tie.
 """
 
-from sympy import Le, Rational, log, oo
+from sympy import Eq, Le, Rational, log, oo, true
 
-from ..rule import RuleFamily, WorkedPoint
+from ..rule import OrderFact, RuleFamily, WorkedPoint, primed
 from ..statistics import RANK
+
+_ARGMAX = "the argmax has the largest probability and rank 1"
 
 RULE = RuleFamily(
     name="strict_greedy",
@@ -36,4 +38,13 @@ RULE = RuleFamily(
         ),
     ),
     doc=__doc__,
+    examples=((),),
+    implies={
+        "strict_greedy": OrderFact(true, _ARGMAX),
+        "additive": OrderFact(true, _ARGMAX),
+        "multiplicative": OrderFact(true, _ARGMAX),
+        "top_m": OrderFact(true, _ARGMAX),
+        "absolute": OrderFact(Eq(primed("tau"), 0), "the argmax of a uniform target is accepted, however small 1/V is"),
+        "mars": OrderFact(true, _ARGMAX),
+    },
 )

@@ -10,14 +10,38 @@ vocabulary of 262,144 accepts nothing, its argmax included.
 Deployed by Medusa (`evaluate_posterior`) and by vLLM's TypicalAcceptanceSampler, both with f = 1e-5; strict inequality.
 """
 
-from sympy import Gt, Integer, Interval, Min, Rational, Symbol, exp, log, oo
+from sympy import And, Eq, Expr, Ge, Gt, Integer, Interval, Le, Lt, Min, Or, Rational, Symbol, exp, false, log, oo
 
-from ..rule import Parameter, RuleFamily, WorkedPoint
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
 from ..statistics import PROBABILITY, Entropy
+from .absolute import tau
+from .additive import t
+from .multiplicative import alpha
+from .top_m import k
 
 epsilon = Symbol("epsilon", nonnegative=True)
 delta = Symbol("delta", nonnegative=True)
 floor = Symbol("floor", nonnegative=True)
+
+epsilon_, delta_, floor_ = primed("epsilon"), primed("delta"), primed("floor")
+
+
+def concentrated(s: Expr, f: Expr) -> Expr:
+    """The largest exp(-H_f) of a target that has a token of probability s: all other mass on one token."""
+    return (s + f) ** s * (1 - s + f) ** (1 - s)
+
+
+_ANY_POSITIVE = Or(Eq(epsilon_, 0), Eq(delta_, 0))
+"""The threshold is 0: every token of positive probability is accepted."""
+_ACCEPTS_ARGMAX = Or(_ANY_POSITIVE, And(Eq(floor_, 0), Lt(delta_, 1)))
+_ARGMAX = (
+    "exp(-H) <= p_(1), so delta exp(-H) < p_(1) for delta < 1; at delta = 1, or with a positive floor, a uniform "
+    "target over a large vocabulary rejects its argmax"
+)
+_ZEROS = "the narrow rule can accept a token of probability zero, which no strict threshold admits"
+_LEAST = Min(epsilon, delta * floor)
+_HALF = And(Ge(2 * epsilon, 1), Ge(2 * delta * floor, 1))
+_BOUNDED = "exp(-H_f) >= f, so an accepted token has more than min(epsilon, delta f)"
 
 RULE = RuleFamily(
     name="typical_floor",
@@ -69,4 +93,56 @@ RULE = RuleFamily(
         ),
     ),
     doc=__doc__,
+    examples=(("9/100", "3/10", "1/100000"),),
+    implies={
+        "strict_greedy": OrderFact(_HALF, _BOUNDED, necessary=False),
+        "additive": OrderFact(Ge(primed("t"), 1 - 2 * _LEAST), f"{_BOUNDED}, and p_(1) <= 1 - p_x", necessary=False),
+        "multiplicative": OrderFact(Le(primed("alpha"), _LEAST), _BOUNDED, necessary=False),
+        "top_m": OrderFact(Ge((primed("k") + 1) * _LEAST, 1), _BOUNDED, necessary=False),
+        "absolute": OrderFact(Le(primed("tau"), _LEAST), _BOUNDED, necessary=False),
+        "typical_floor": OrderFact(
+            Or(_ANY_POSITIVE, And(Le(floor_, floor), Le(delta_, delta), Le(epsilon_, epsilon))),
+            "the threshold rises in epsilon, delta and the floor",
+            necessary=False,
+        ),
+        "mars": OrderFact(_HALF, _BOUNDED, necessary=False),
+    },
+    implied_by={
+        "strict_greedy": OrderFact(_ACCEPTS_ARGMAX, _ARGMAX),
+        "additive": OrderFact(
+            And(Eq(t, 0), _ACCEPTS_ARGMAX),
+            f"at t = 0 only maxima are accepted; for t > 0 a flat target accepts everything, even zeros; {_ARGMAX}",
+        ),
+        "multiplicative": OrderFact(
+            And(Gt(alpha, 0), Or(_ANY_POSITIVE, And(Eq(floor_, 0), Lt(delta_, 1), Ge(alpha, delta_)))),
+            "p_x >= alpha p_(1) >= delta exp(-H), both equalities only for a uniform target and delta = 1; many equal "
+            "tokens and one at alpha p_(1) bring exp(-H) arbitrarily close to p_(1)",
+        ),
+        "top_m": OrderFact(And(Eq(k, 1), _ACCEPTS_ARGMAX), f"{_ARGMAX}; for k > 1, {_ZEROS}"),
+        "absolute": OrderFact(
+            Or(
+                Gt(tau, epsilon_),
+                And(Gt(tau, delta_ * concentrated(tau, floor_)), Gt(epsilon_, delta_ * concentrated(epsilon_, floor_))),
+            ),
+            "a token of probability s has exp(-H_f) <= (s+f)^s (1-s+f)^(1-s), attained by two tokens, and ln s minus "
+            "the logarithm of that is concave in s, so it suffices to look at s = tau and s = epsilon",
+        ),
+        "typical": OrderFact(
+            Or(
+                _ANY_POSITIVE,
+                And(
+                    Eq(floor_, 0),
+                    Le(delta_, delta),
+                    Or(
+                        Le(epsilon_, epsilon),
+                        And(
+                            Ge(epsilon, delta_ * concentrated(epsilon, Integer(0))), Or(Lt(epsilon_, 1), Lt(delta_, 1))
+                        ),
+                    ),
+                ),
+            ),
+            "a lower threshold at every entropy; or epsilon so high that no token lies between the two thresholds",
+        ),
+        "mars": OrderFact(false, _ZEROS),
+    },
 )

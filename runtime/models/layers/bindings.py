@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from ....theory.errors import DraftcertError
 from ...native import compile_library
 
 HERE = Path(__file__).parent
@@ -57,7 +58,7 @@ def library() -> ctypes.CDLL | None:
     """The compiled kernels, or `None` after one warning where there is no compiler."""
     try:
         kernels = ctypes.CDLL(str(compile_library("layers", [HERE / file for file in FILES])))
-    except (RuntimeError, OSError) as error:
+    except (RuntimeError, OSError, DraftcertError) as error:
         warnings.warn(f"trees pass through transformers' layers: {error}", RuntimeWarning, stacklevel=2)
         return None
     array, count, integer = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int

@@ -8,14 +8,16 @@ transformers' in the last bits, as those of one row and of many rows do there.
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ....theory.errors import DraftcertError
-from ..caches import TreeCache
 from .bindings import MOST_ROWS, Layer, Shape, library, linear, run_layers, suits
+
+if TYPE_CHECKING:
+    from ..caches import TreeCache
 
 _MODELS = ("llama", "mistral", "qwen2", "qwen3")
 """Model types whose layers are: norm, attention with rotated queries and keys, norm, gated MLP."""

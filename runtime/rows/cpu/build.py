@@ -3,6 +3,8 @@
 >>> from draftcert.runtime.rows.cpu import build
 >>> build.library().draftcert_use_instruction_set(0)  # the portable loops
 0
+>>> build.library().draftcert_use_instruction_set(-1) >= 0  # again the widest that this machine runs
+True
 """
 
 import ctypes
@@ -14,24 +16,14 @@ import torch
 from ...native import compile_library
 
 HERE = Path(__file__).parent
-FILES = ("rows.cpp", "operators.cpp", "rows.h", "row_kernel.h", "certificate.h", "../../generated/formulas.h")
+GENERATED = ("../../generated/budgets.h", "../../generated/formulas.h")
+FILES = ("rows.cpp", "operators.cpp", "rows.h", "row_kernel.h", "certificate.h", *GENERATED)
 TORCH = Path(torch.__file__).parent
 LINKED = [
     f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
     *("-isystem", str(TORCH / "include"), f"-L{TORCH / 'lib'}", "-lc10", "-ltorch_cpu"),
 ]
 """What operators of torch are compiled and linked with."""
-
-
-class Instruction(ctypes.Structure):
-    """`draftcert_instruction`."""
-
-    _fields_ = [
-        ("op", ctypes.c_int32),
-        ("strict", ctypes.c_int32),
-        ("low", ctypes.c_double),
-        ("high", ctypes.c_double),
-    ]
 
 
 @functools.cache
@@ -43,10 +35,6 @@ def library() -> ctypes.CDLL:
     path = str(compile_library("rows", [HERE / file for file in FILES], LINKED, torch.__version__))
     torch.ops.load_library(path)
     kernels = ctypes.CDLL(path)
-    kernels.draftcert_define_rule.restype = None
-    kernels.draftcert_define_rule.argtypes = [
-        ctypes.c_char_p, ctypes.POINTER(Instruction), ctypes.c_int64, ctypes.c_int64
-    ]  # fmt: skip
     kernels.draftcert_use_instruction_set.restype = ctypes.c_int
     kernels.draftcert_use_instruction_set.argtypes = [ctypes.c_int]
     return kernels

@@ -1,8 +1,6 @@
 // From the statistics of a row to its accepted set and certificate. rows.cpp includes this file once.
 //
-// The bounds of rounding errors are derived in docs/soundness.md.
-
-constexpr double kUnit = 0x1p-53;
+// docs/soundness.md derives the rounding budgets.
 
 // ---- The rule -------------------------------------------------------------------------------------------------------
 
@@ -129,7 +127,7 @@ Cuts run(const draftcert_rule& rule, Known& known, const std::vector<double>& ga
           reach = std::max(reach, std::isfinite(bound.high) ? bound.high : bound.low);
         Cuts found{{0, bound.low}, {0, bound.high}};
         for (double gap : gaps) {
-          double rounded_up = gap * (1 + 2 * kUnit);
+          double rounded_up = gap * (1 + budgets::gap(kUnit));
           found.surely.count += step->strict ? rounded_up < bound.low : rounded_up <= bound.low;
           found.possibly.count += step->strict ? gap < bound.high : gap <= bound.high;
         }
@@ -216,7 +214,7 @@ class Ascending {
 Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temperature, const std::vector<Entry>& top,
                            const Statistics& s, const draftcert_rule& rule, const Kernels& kernels) {
   const double maximum = top[0].value, log_top = maximum / temperature - s.logsumexp;
-  const double error = s.logsumexp_error + 2 * kUnit * std::abs(maximum / temperature);
+  const double error = budgets::top_log_probability(kUnit, s.logsumexp_error, maximum / temperature);
   Known known;
   known.log_top = widened(log_top - error, std::min(log_top + error, 0.0));
   known.entropy = widened(s.entropy - s.entropy_error, s.entropy + s.entropy_error);
@@ -228,15 +226,13 @@ Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temp
   for (const Entry& entry : top) ranked.push_back(gap_of(entry.value));
   bool precise = false;
   auto floored_entropy = [&](double floor) {
-    // -sum p ln(p + f) = -ln f - sum p ln(1 + p/f). A term is off by what its weight is off by, ln(1 + p/f) + 1 times, by
-    // 7 u of its logarithm and u of 1 + p/f; blocks sum 33 deep.
+    // -sum p ln(p + f) = -ln f - sum p ln(1 + p/f).
     const bool in_double = precise || dtype == DRAFTCERT_FLOAT64 || floor < 0x1p-60;
     const double mass = std::exp(s.logsumexp - maximum / temperature), gap = s.entropy - std::log(mass);
     const double sum = kernels.floored_sum[in_double ? DRAFTCERT_FLOAT64 : dtype](row, vocab, temperature, maximum, 1 / mass / floor) / mass;
     const double value = -std::log(floor) - sum;
-    const double u = in_double ? kUnit : 0x1p-24, slope = temperature == 1 ? 3 : 4;
-    const double bound = u * (48 * sum + slope * (std::log1p(1 / floor) + 1) * gap + 9) +
-                         (sum + 1) * (error + (vocab / 256.0 + 100) * kUnit) + 4 * kUnit * (std::abs(value) + std::abs(std::log(floor)));
+    const double u = in_double ? Exponential<double>::kUnit : Exponential<float>::kUnit;
+    const double bound = budgets::cpu_floored_entropy(u, kUnit, budgets::cpu_slope(temperature), vocab, floor, gap, sum, value, error);
     return widened(value - bound, value + bound);
   };
   double reach = 0;
@@ -258,7 +254,7 @@ Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temp
   if (window < vocab && (beyond || untold)) {
     passes = 2;
     // All that any threshold may accept, in no order, then the candidates that follow them.
-    const double lowest = maximum - reach * temperature * (1 + 8 * kUnit) - 8 * kUnit * std::abs(maximum);
+    const double lowest = maximum - reach * temperature - budgets::lowest_logit(kUnit, reach, temperature, maximum);
     std::vector<double> values;
     std::vector<Entry> rest;
     kernels.at_least[row.dtype](row, vocab, lowest, m, values, rest);
@@ -281,6 +277,6 @@ Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temp
   const Projection projection = project(top_probability, accepted, Ascending(gaps.data(), split), competitors);
   result.level = projection.level;
   result.value = cut.count == 0 ? 0 : projection.value;
-  if (rule.sound) result.value = std::max(result.value * (1 - 64 * (projection.pooled + 16) * kUnit), 0.0);
+  if (rule.sound) result.value = std::max(result.value * (1 - budgets::certificate(kUnit, projection.pooled)), 0.0);
   return result;
 }

@@ -3,12 +3,8 @@
 #include "rows.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
-#include <string>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include <ATen/Parallel.h>
@@ -27,27 +23,18 @@ constexpr int64_t kMostKept = 512;
 
 struct Program {
   std::vector<draftcert_instruction> steps;
-  int64_t largest_rank;
+  int64_t largest_rank = 0;
+
+  // As `rows.program.encoded` writes it; numbers that are none give an empty program, which draftcert_evaluate refuses.
+  explicit Program(c10::ArrayRef<double> numbers) {
+    if (numbers.size() % 4) return;
+    for (size_t i = 0; i < numbers.size(); i += 4) {
+      steps.push_back({int32_t(numbers[i]), numbers[i + 1] != 0, numbers[i + 2], numbers[i + 3]});
+      if (steps.back().op == DRAFTCERT_RANK)
+        largest_rank = std::max(largest_rank, int64_t(std::min(steps.back().low, 0x1p62)));
+    }
+  }
 };
-
-// By their text. Entries are never changed or removed, and the map moves none.
-std::unordered_map<std::string, Program> programs;
-std::shared_mutex programs_mutex;
-
-const Program& program_of(c10::string_view rule, const Tensor& rows) {
-  const std::string text(rule);
-  auto find = [&]() -> const Program* {
-    std::shared_lock lock(programs_mutex);
-    auto found = programs.find(text);
-    return found == programs.end() ? nullptr : &found->second;
-  };
-  if (auto program = find()) return *program;
-  static const auto teach = c10::Dispatcher::singleton()
-                                .findSchemaOrThrow("draftcert::teach", "")
-                                .typed<void(const Tensor&, c10::string_view)>();
-  teach.call(rows, rule);  // which calls draftcert_define_rule
-  return *find();
-}
 
 std::optional<draftcert_logits> view(const Tensor& rows) {
   int32_t dtype;
@@ -109,13 +96,13 @@ Columns row_stats(const Tensor& logits, int64_t k) {
   return by_tensors.call(logits, k);
 }
 
-Columns certify(const Tensor& target, const std::optional<Tensor>& draft, c10::string_view rule, int64_t candidates,
+Columns certify(const Tensor& target, const std::optional<Tensor>& draft, c10::ArrayRef<double> program, int64_t candidates,
                 double temperature, bool sound, int64_t k) {
   TORCH_CHECK(!draft || draft->sizes() == target.sizes(), "draftcert: logits of different shapes");
   const Tensor rows = matrix(target), draft_rows = draft ? matrix(*draft) : Tensor();
   const auto target_view = view(rows), draft_view = draft ? view(draft_rows) : target_view;
-  const Program& program = program_of(rule, target);
-  const int64_t window = std::min(rows.size(1), std::max(k, program.largest_rank) + candidates);
+  const Program rule(program);
+  const int64_t window = std::min(rows.size(1), std::max(k, rule.largest_rank) + candidates);
   if (target_view && draft_view && window <= kMostKept) {
     const Shape shape(target);
     Tensor value = shape.column(at::kDouble), level = shape.column(at::kDouble), threshold = shape.column(at::kDouble);
@@ -133,7 +120,7 @@ Columns certify(const Tensor& target, const std::optional<Tensor>& draft, c10::s
       out.kl = kl.mutable_data_ptr<double>();
       out.certified = static_cast<uint8_t*>(certified.mutable_data_ptr());
     }
-    const draftcert_rule compiled{program.steps.data(), int64_t(program.steps.size()), candidates, sound};
+    const draftcert_rule compiled{rule.steps.data(), int64_t(rule.steps.size()), candidates, sound};
     if (draftcert_evaluate(&*target_view, draft ? &*draft_view : nullptr, &compiled, rows.size(0), rows.size(1), window,
                            temperature, at::get_num_threads(), &out) == 0)
       return {value, level, threshold, accepted, exact, passes, kl, certified};
@@ -141,8 +128,8 @@ Columns certify(const Tensor& target, const std::optional<Tensor>& draft, c10::s
   static const auto by_tensors =
       c10::Dispatcher::singleton()
           .findSchemaOrThrow("draftcert::certify_by_tensors", "")
-          .typed<Columns(const Tensor&, const std::optional<Tensor>&, c10::string_view, int64_t, double, bool, int64_t)>();
-  return by_tensors.call(target, draft, rule, candidates, temperature, sound, k);
+          .typed<Columns(const Tensor&, const std::optional<Tensor>&, c10::ArrayRef<double>, int64_t, double, bool, int64_t)>();
+  return by_tensors.call(target, draft, program, candidates, temperature, sound, k);
 }
 
 TORCH_LIBRARY_IMPL(draftcert, CPU, library) {
@@ -151,10 +138,3 @@ TORCH_LIBRARY_IMPL(draftcert, CPU, library) {
 }
 
 }  // namespace
-
-// What `rule` means from now on, unless it means something already.
-extern "C" void draftcert_define_rule(const char* rule, const draftcert_instruction* steps, int64_t length,
-                                      int64_t largest_rank) {
-  std::unique_lock lock(programs_mutex);
-  programs.try_emplace(rule, Program{{steps, steps + length}, largest_rank});
-}

@@ -300,6 +300,7 @@ void scan(const Segment& segment, Partial& out) {
   V bound = broadcast(top.bound());
   V reference = broadcast(-kLargest), draft_reference = reference;
   Sum mass, moment, cross, draft_mass;
+  int64_t rebases = 0;
 
   for (int64_t i = segment.begin; i < segment.end; i += kBlock) {
     const T* x = target.at(i);
@@ -332,6 +333,7 @@ void scan(const Segment& segment, Partial& out) {
           if constexpr (kPair) cross.rebase(step, mass, scale);
           mass.rebase(0, mass, scale);
           reference = broadcast(now);
+          ++rebases;
         }
       }
       if constexpr (kPair) {
@@ -347,6 +349,7 @@ void scan(const Segment& segment, Partial& out) {
             cross.rebase(-step, mass, 1);
             draft_mass.rebase(0, draft_mass, std::exp(step / temperature));
             draft_reference = broadcast(now);
+            ++rebases;
           }
         }
       }
@@ -387,6 +390,7 @@ void scan(const Segment& segment, Partial& out) {
   out.draft_reference = draft_reference[0];
   out.draft_mass = draft_mass.total();
   out.cross = cross.total();
+  out.rebases = rebases;
   top.copy_to(out.top);
 }
 

@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include "../../generated/budgets.h"
 #include "../../generated/formulas.h"
 
 #include <algorithm>
@@ -18,6 +19,8 @@
 #endif
 
 namespace {
+
+namespace budgets = draftcert::budgets;
 
 // ---- Types of logits ------------------------------------------------------------------------------------------------
 
@@ -77,7 +80,7 @@ template <> struct Exponential<float> {
   // Minimax for |2^f - p(f)| / 2^f on [-1/2, 1/2] under p(0) = 1: 1.09e-7 with these rounded coefficients.
   static constexpr int kDegree = 5;
   static constexpr float kCoefficients[] = {0x1.5bba16p-10f, 0x1.3cea88p-7f, 0x1.c6b752p-5f, 0x1.ebf9bcp-3f, 0x1.62e42ap-1f, 1.0f};
-  static constexpr float kMagic = 0x1.8p23f, kLowest = -87.0f;
+  static constexpr float kMagic = 0x1.8p23f, kLowest = -87.0f, kUnit = 0x1p-24f;
   static constexpr int kMantissaBits = 23;
   using Bits = int32_t;
   // Of the logarithm: the bits of sqrt(1/2), and the last term of its series, the next one being below 2e-9 of it.
@@ -91,12 +94,15 @@ template <> struct Exponential<double> {
       0x1.816193166d0f7p-40, 0x1.c3bd650fc2983p-36, 0x1.e8cac7351bb22p-32, 0x1.e4cf5158b8ec7p-28, 0x1.b5253d395e7c1p-24,
       0x1.62c0223a5c822p-20, 0x1.ffcbfc588b0c5p-17, 0x1.430912f86c786p-13, 0x1.5d87fe78a6730p-10, 0x1.3b2ab6fba4e77p-7,
       0x1.c6b08d704a0bfp-5,  0x1.ebfbdff82c58ep-3,  0x1.62e42fefa39efp-1,  1.0};
-  static constexpr double kMagic = 0x1.8p52, kLowest = -700.0;
+  static constexpr double kMagic = 0x1.8p52, kLowest = -700.0, kUnit = 0x1p-53;
   static constexpr int kMantissaBits = 52;
   using Bits = int64_t;
   static constexpr Bits kSqrtHalf = 0x3fe6a09e667f3bcd;
   static constexpr int kLastOdd = 23;
 };
+
+// Unit roundoff of all that follows the sums; kUnit of the type is that of the exponentials themselves.
+constexpr double kUnit = Exponential<double>::kUnit;
 
 // 2^(n / 32 + f / 32) = 2^k 2^(i / 32) p(f), n = 32 k + i: what one instruction of AVX-512 looks up.
 struct PowersOfTwo {
@@ -149,6 +155,7 @@ struct Segment { Row target, draft; int64_t begin, end, k; double temperature; }
 struct Partial {
   double reference, mass, moment;             // sum e, sum e z, with z = x - reference and e = exp(z / temperature)
   double draft_reference, draft_mass, cross;  // sum exp(y / temperature), sum e (z - y), y = the drafter's w - draft_reference
+  int64_t rebases;                            // how often these sums were brought to a larger reference
   std::vector<Entry> top;
 };
 
@@ -232,38 +239,26 @@ void merge(Partial& a, Partial& b, int64_t k, double temperature) {
   std::vector<Entry> top;
   std::merge(a.top.begin(), a.top.end(), b.top.begin(), b.top.end(), std::back_inserter(top), before);
   top.resize(std::min<size_t>(top.size(), k));
-  a = {reference, a.mass + b.mass, a.moment + b.moment, draft_reference, a.draft_mass + b.draft_mass, a.cross + b.cross, top};
+  a = {reference, a.mass + b.mass, a.moment + b.moment, draft_reference, a.draft_mass + b.draft_mass, a.cross + b.cross,
+       a.rebases + b.rebases + 1, top};
 }
 
 struct Statistics { double logsumexp, logsumexp_error, entropy, entropy_error, kl, kl_error; };
 
-// The errors. Let u be the unit roundoff of the kernel's type and G = sum p |z|, z = (x - max) / temperature.
-// - A term e = exp(z): its polynomial and rounding cost 4.5 u (an entry of the table, the shorter polynomial and their
-//   product 4 u); x - max is off by |z| u, its product with log2(e) by 1.3 |z| u, or 3 |z| u where the temperature has
-//   first divided log2(e). Together (4.5 + s |z|) u, s = 3 or 4.
-// - A block sums at most 33 roundings deep, the blocks' sums in double at most vocab / 256 + 100 deep (generously).
-// - So the mass is relatively off by u (38 + s G), and logsumexp absolutely.
-// - A term e z of the moment is relatively off by u (41 + s |z|); the mean of z^2 is at most L G + 1 for
-//   L = 2 ln(vocab) + 2, since a token further than L below the maximum has p z^2 <= L^2 exp(-L).
-// - entropy = ln(mass) + G collects the mass's error 1 + G times, and the moment's.
-// - A term e (z - y) of the cross sum is relatively off by u (38 + s |z|) with |z| <= 87 (double: 700), and z - y by u times
-//   |z| + |y| + |z - y|; the mean of |y| is cross / mass + G. The drafter's own mean gap is at most ln(vocab).
-// - All of this is first order. Products of two relative errors, each below 450 u, are below 1/30,000 of it: the constants
-//   are rounded up by more. A term further down than exp can tell counts as exp(-87): too much, and by no more than
-//   vocab 1e-38 of the maximum.
-Statistics statistics(const Partial& p, int64_t vocab, bool in_double, double temperature) {
-  const double u = in_double ? 0x1p-53 : 0x1p-24, deep = 0x1p-53 * (vocab / 256.0 + 100), ln_vocab = std::log(vocab);
-  const double s = temperature == 1 ? 3 : 4;
-  const double gap = -p.moment / p.mass / temperature, mass_error = u * (38 + s * gap) + deep;
+// `Real` is the type that the exponentials were taken in.
+template <class Real>
+Statistics statistics(const Partial& p, int64_t vocab, double temperature) {
+  const double u = Exponential<Real>::kUnit, slope = budgets::cpu_slope(temperature), ln_vocab = std::log(vocab);
+  const double sums = budgets::cpu_sums(u, kUnit, vocab, p.rebases), pair_sums = budgets::cpu_pair_sums(u, kUnit, vocab, p.rebases);
+  const double gap = -p.moment / p.mass / temperature;
   Statistics result;
   result.logsumexp = p.reference / temperature + std::log(p.mass);
-  result.logsumexp_error = mass_error + 0x1p-51 * std::abs(result.logsumexp);
+  result.logsumexp_error = budgets::logsumexp(sums, slope, u, kUnit, gap, result.logsumexp);
   result.entropy = std::log(p.mass) + gap;
-  result.entropy_error = (mass_error + deep) * (1 + gap) + u * (6 + s + (41 + s * (2 * ln_vocab + 2)) * gap);
+  result.entropy_error = budgets::entropy(sums, slope, u, ln_vocab, gap);
   const double difference = p.cross / p.mass / temperature, draft_gap = std::max(difference + gap, 0.0);
   result.kl = std::max(difference + std::log(p.draft_mass / p.mass), 0.0);
-  result.kl_error = u * (50 + s * (in_double ? 700 : 87)) * (gap + draft_gap) + (mass_error + deep) * (1 + std::abs(difference)) +
-                    u * (38 + s * ln_vocab) + deep;
+  result.kl_error = budgets::kl(pair_sums, slope, u, ln_vocab, -Exponential<Real>::kLowest, gap, draft_gap, difference);
   return result;
 }
 
@@ -329,7 +324,8 @@ struct Batch {
 
   // Everything that follows from the sums over a row; returns whether the row is ordinary.
   bool finish(int64_t row, Partial& sums) const {
-    Statistics s = statistics(sums, vocab, dtype == DRAFTCERT_FLOAT64, temperature);
+    Statistics s = dtype == DRAFTCERT_FLOAT64 ? statistics<double>(sums, vocab, temperature)
+                                              : statistics<float>(sums, vocab, temperature);
     int status = DRAFTCERT_ORDINARY;
     if (!std::isfinite(sums.moment) || sums.top[0].value == -INFINITY) status = status_of(target_row(row), vocab);
     if (status == DRAFTCERT_NAN) sums.top.assign(k, {NAN, -1});
@@ -368,7 +364,7 @@ struct Batch {
   int exact_divergence(int64_t row, Statistics& s) const {
     Partial exact;
     kernels.scan_pair[DRAFTCERT_FLOAT64]({target_row(row), draft_row(row), 0, vocab, 1, temperature}, exact);
-    Statistics in_double = statistics(exact, vocab, true, temperature);
+    Statistics in_double = statistics<double>(exact, vocab, temperature);
     s.kl = in_double.kl;
     s.kl_error = in_double.kl_error;
     if (std::isfinite(exact.cross)) return DRAFTCERT_ORDINARY;

@@ -73,14 +73,11 @@ typedef struct {
 
 // Arrays of `rows` entries, the top ones of rows x k in row-major order. Any pointer may be null.
 //
-// |value - exact| <= the error beside it, where exact is of the stored logits over the temperature. With u the unit
-// roundoff of the type the exponentials are taken in (2^-24 for float32, bfloat16 and float16, 2^-53 for float64), V the
-// vocabulary and G = sum p (max - x), the mean gap, the errors are derived in rows.cpp to be about
-//   logsumexp   u (38 + 3 G)
-//   entropy     u (38 + 3 G) (1 + G) + u (6 + (47 + 6 ln V) G)
-//   KL          u 311 (G + D) + u (76 + 6 G + 3 ln V), D the mean gap of the drafter's logits under the target
-// which for logits of a language model is near 3e-6, 5e-5 and 2e-4 nats; errors met are 20 to 300 times smaller. Where
-// the KL's is not below 1/128 of it, that row is evaluated again in float64 (error near 2e-12).
+// |value - exact| <= the error beside it, where exact is of the stored logits over the temperature; docs/soundness.md
+// derives the errors. For float32, bfloat16 and float16 logits of a language model those of logsumexp, entropy and KL are
+// near 3e-6, 5e-5 and 2e-4 nats, and errors met are 20 to 300 times smaller. Where the KL's is not below 1/128 of it, that
+// row is evaluated again in float64 (error near 2e-12). The KL alone may be too large by more: where the drafter's logit
+// is below -10^20 and the target's more than 87 temperatures below its maximum (float64: -10^280 and 700).
 typedef struct {
   double* max;  // the first of the top k
   int64_t* argmax;

@@ -17,8 +17,12 @@ from typing import Any
 import triton
 import triton.language as tl
 
+from ...generated import triton_budgets as budgets
 from ..program import Op, Program
 from .special import log1p as kahan_log1p
+
+FLOAT64_UNIT = tl.constexpr(2.0**-53)
+"""Unit roundoff of all that follows the sums."""
 
 
 @triton.jit
@@ -143,7 +147,7 @@ def row(x, strict: tl.constexpr, size):
 def threshold(bound, strict: tl.constexpr, gaps, window, size):
     """The tokens whose gap is at most (below) the number."""
     inside = tl.arange(0, gaps.shape[0]) < window
-    rounded_up = gaps * (1.0 + 2.0**-52)
+    rounded_up = gaps * (1.0 + budgets.gap(FLOAT64_UNIT))
     if strict:
         # Below +inf are all tokens that have a probability: where the window does not show one that has none, the
         # count is the window's, and the row is settled elsewhere.

@@ -11,14 +11,17 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from ...generated import triton_budgets as budgets
 from ...generated.triton_formulas import certificate_of_gaps
-from .enclosures import widened
-from .errors import of_divergence, of_entropy, of_mass
+from .enclosures import FLOAT64_UNIT, widened
 from .select import from_ordered, largest
 from .special import expm1
 from .split import BLOCK, FIELDS, LANES
 
-UNIT = tl.constexpr(2.0**-53)
+FLOAT32_UNIT = tl.constexpr(2.0**-24)
+"""Unit roundoff of the sums."""
+FARTHEST = tl.constexpr(88.0)
+"""Weights of tokens further below the maximum, in units of the temperature, are 0 in float32."""
 NUMBERS = tl.constexpr(4)
 """What `refine` is told of a row: maximum, draft maximum, certificate, and whether there is anything to do."""
 NO_ROW, NO_DRAFT_ROW, OPEN = tl.constexpr(1), tl.constexpr(2), tl.constexpr(4)
@@ -54,12 +57,13 @@ def joined_divergence(sums, row, temperature, total, power, step, mass, SPLITS: 
 
 
 @triton.jit
-def pair(sums, row, temperature, total, gap, power, step, mass, blocks, size, SPLITS: tl.constexpr):
+def pair(sums, row, temperature, total, gap, power, step, mass, sums_error, ln_size, SPLITS: tl.constexpr):
     """Draft maximum, KL and its error, whether KL is to be summed again, and whether the drafter's row is one."""
     draft_maximum, kl, difference, usable, told = joined_divergence(
         sums, row, temperature, total, power, step, mass, SPLITS
     )
-    error = of_divergence(gap, difference, blocks, tl.log(size.to(tl.float64)))
+    draft_gap = tl.maximum(difference + gap, 0.0)
+    error = budgets.kl(sums_error, budgets.triton_slope(), FLOAT32_UNIT, ln_size, FARTHEST, gap, draft_gap, difference)
     again = usable & ((told == 0) | (error > kl / 128.0))
     return draft_maximum, tl.where(usable, kl, float("nan")), tl.where(usable, error, 0.0), again, usable
 
@@ -117,7 +121,8 @@ def finish_statistics(
     slots = tl.arange(0, K)
     first = slots == 0
     maximum, total, gap, power, step, mass = joined(sums, row, temperature, SPLITS)
-    blocks, shift = (segment // BLOCK).to(tl.float64), tl.log(total)
+    shift, ln_size = tl.log(total), tl.log(size.to(tl.float64))
+    sums_error = budgets.triton_sums(FLOAT32_UNIT, (segment // BLOCK).to(tl.float64))
     ordinary = (total > 0.0) & (total < float("inf"))
     most = tl.where(total == total, tl.max(values, 0), float("nan")) / temperature
     lse = most + shift
@@ -125,14 +130,15 @@ def finish_statistics(
     tl.store(argmax + row, tl.sum(tl.where(first, ids, 0), 0))
     tl.store(logsumexp + row, lse)
     tl.store(entropy + row, shift + gap)
-    tl.store(logsumexp_error + row, of_mass(gap, blocks) + 2.0**-51 * tl.abs(lse))
-    tl.store(entropy_error + row, of_entropy(gap, blocks, tl.log(size.to(tl.float64))))
+    error = budgets.logsumexp(sums_error, budgets.triton_slope(), FLOAT32_UNIT, FLOAT64_UNIT, gap, lse)
+    tl.store(logsumexp_error + row, error)
+    tl.store(entropy_error + row, budgets.entropy(sums_error, budgets.triton_slope(), FLOAT32_UNIT, ln_size, gap))
     tl.store(top_values + row * k + slots, values / temperature, mask=slots < k)
     tl.store(top_ids + row * k + slots, ids, mask=slots < k)
     state = tl.where(ordinary, 0, NO_ROW)
     if PAIR:
         draft_maximum, kl, error, again, usable = pair(
-            sums, row, temperature, total, gap, power, step, mass, blocks, size, SPLITS
+            sums, row, temperature, total, gap, power, step, mass, sums_error, ln_size, SPLITS
         )
         tl.store(kl_out + row, kl)
         tl.store(kl_error + row, error)
@@ -219,16 +225,17 @@ def finish_certificates(
         SPLITS,
     )
     maximum, total, gap, power, step, mass = joined(sums, row, temperature, SPLITS)
-    blocks = (segment // BLOCK).to(tl.float64)
+    shift, ln_size = tl.log(total), tl.log(size.to(tl.float64))
+    sums_error = budgets.triton_sums(FLOAT32_UNIT, (segment // BLOCK).to(tl.float64))
     ordinary = (total > 0.0) & (total < float("inf"))
     values, slots = from_ordered((top >> 32).to(tl.int32)).to(tl.float64), tl.arange(0, K)
     most = tl.max(values, 0)
     gaps = tl.where(slots < window, (most - values) / temperature, float("inf"))
 
-    shift = tl.log(total)
-    error = of_mass(gap, blocks) + 2.0**-51 * shift
+    # ln p_(1) is minus the logarithm of the mass: the maximum does not enter.
+    error = budgets.logsumexp(sums_error, budgets.triton_slope(), FLOAT32_UNIT, FLOAT64_UNIT, gap, shift)
     log_top = widened(-shift - error, tl.minimum(error - shift, 0.0))
-    error = of_entropy(gap, blocks, tl.log(size.to(tl.float64)))
+    error = budgets.entropy(sums_error, budgets.triton_slope(), FLOAT32_UNIT, ln_size, gap)
     entropy = widened(shift + gap - error, shift + gap + error)
     second = tl.sum(tl.where(slots == tl.minimum(1, window - 1), values, 0.0), 0)
     ratio = second / most  # 0/0 is NaN, which no comparison accepts
@@ -239,7 +246,7 @@ def finish_certificates(
         count, farthest, top_probability = possibly, possibly_gap, tl.exp((log_top[0] + log_top[1]) / 2.0)
     value, level, pooled = project(top_probability, gaps, tl.maximum(count, 1), candidates)
     if SOUND:
-        value = tl.maximum(value * (1.0 - 64.0 * (pooled + 16.0) * UNIT), 0.0)
+        value = tl.maximum(value * (1.0 - budgets.certificate(FLOAT64_UNIT, pooled)), 0.0)
     value = tl.where(count == 0, 0.0, value)
     everything = count + candidates > size
     value = tl.where(everything, float("inf"), value)
@@ -254,7 +261,7 @@ def finish_certificates(
     state = tl.where(ordinary, 0, NO_ROW) + tl.where(unseen & (window < size), OPEN, 0)
     if PAIR:
         draft_maximum, kl, error, again, usable = pair(
-            sums, row, temperature, total, gap, power, step, mass, blocks, size, SPLITS
+            sums, row, temperature, total, gap, power, step, mass, sums_error, ln_size, SPLITS
         )
         undecided = (kl - error < value) & (value <= kl + error)
         reported = kl + error if SOUND else kl

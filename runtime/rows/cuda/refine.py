@@ -2,9 +2,8 @@
 # Reductions of Triton are typed as if they could give tuples, and the counters of its loops as Python's.
 """The divergence again, in float64, of rows for which `merge` says that float32 does not tell it: the others end here.
 
-Two passes over the row: the masses, then sum (p d - p + q) with d = ln p - ln q. Its terms are all positive, so that
-the bound of its error vanishes where target and draft coincide: with errors s and t of ln p and ln q it is
-sum (p |d| s + |p - q| t), counted twice for its own rounding, and to second order sum max(p, q) (s + t)^2.
+Two passes over the row: the masses, then sum (p d - p + q) with d = ln p - ln q, as the reference has it and with its
+budget. The terms are all positive, and the bound of the error vanishes where target and draft coincide.
 """
 
 from __future__ import annotations
@@ -12,9 +11,11 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from ...generated import triton_budgets as budgets
 from ...generated.triton_formulas import kl as kl_of_probabilities
 from ...generated.triton_formulas import kl_of_logs
-from .merge import NUMBERS, UNIT
+from .enclosures import FLOAT64_UNIT
+from .merge import NUMBERS
 
 WIDTH = tl.constexpr(1024)
 """Logits read at once."""
@@ -55,9 +56,8 @@ def refine(
             mass += tl.exp((x - maximum) / temperature)
             draft_mass += tl.exp((w - draft_maximum) / temperature)
         shift, draft_shift = tl.log(tl.sum(mass, 0)), tl.log(tl.sum(draft_mass, 0))
-        # Each lane adds size / WIDTH weights, and at most 18 additions join the lanes; a weight is off by 2 u for its
-        # power and 2 u of its logarithm, whose mean is at most ln V < 22.
-        relative = (size / WIDTH + 80.0) * UNIT
+        ln_size = tl.log(size.to(tl.float64))  # no mean gap of a row is larger
+        relative = budgets.triton_refined_sums(FLOAT64_UNIT, size.to(tl.float64), WIDTH)
         value, error = tl.zeros((WIDTH,), tl.float64), tl.zeros((WIDTH,), tl.float64)
         for start in range(0, size, WIDTH):
             index = (start + lanes).to(tl.int64)
@@ -75,12 +75,17 @@ def refine(
             term = tl.where(d >= -1.0, in_logs, rare)
             term = tl.where(both, term, tl.where(possible, float("inf"), q))
             value += term
-            s = tl.where(both, relative + 4.0 * UNIT * tl.abs(log_p), 0.0)
-            t = tl.where(drafted, relative + 4.0 * UNIT * tl.abs(log_q), 0.0)
-            first = tl.where(both, p * tl.abs(d), 0.0) * (s + 8.0 * UNIT) + tl.abs(p - q) * (t + 8.0 * UNIT)
-            error += 2.0 * first + tl.maximum(p, q) * (s + t) * (s + t)
+            noise = budgets.log_probability(
+                relative, budgets.reference_slope(), FLOAT64_UNIT, FLOAT64_UNIT, ln_size, log_p
+            )
+            draft_noise = budgets.log_probability(
+                relative, budgets.reference_slope(), FLOAT64_UNIT, FLOAT64_UNIT, ln_size, log_q
+            )
+            noise, draft_noise = tl.where(both, noise, 0.0), tl.where(drafted, draft_noise, 0.0)
+            error += budgets.reference_kl_term(FLOAT64_UNIT, p, q, d, noise, draft_noise)
         kl = tl.sum(value, 0)
-        bound = tl.where(kl < float("inf"), tl.sum(error, 0) + relative * kl, 0.0)
+        bound = budgets.reference_kl(FLOAT64_UNIT, size.to(tl.float64), tl.sum(error, 0), kl)
+        bound = tl.where(kl < float("inf"), bound, 0.0)
         if CERTIFY:
             reported = kl + bound if SOUND else kl
             tl.store(kl_out + row, reported)

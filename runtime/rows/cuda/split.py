@@ -10,12 +10,8 @@ the same pass sums f = 2^(rate b), b = w - m', and e (a - b).
 The largest logits are not looked for here. A lane's maximum is that of its group of logits, and the k largest maxima
 bound the k-th largest logit from below: `merge` reads the few groups again that reach this bound.
 
-Roundings, with u = 2^-24 (`bounds` in launch.py adds them up). A weight e is off by 4 u from the hardware's power
-(2 ulp), and by u |z| each for the subtraction, the product and the rounding of the rate, z = (x - m) / temperature.
-It passes 31 additions within a block, and for each block one addition and, where the maximum rises, a rescaling: a
-power (4 u) and a product; 6 u a block. At the end of the segment 5 additions and another rescaling follow. A term of
-the other two sums passes 2 more for its product and, at each rescaling, 2 for the shift of its reference.
-Weights below 2^-126 of the maximum count as 0.
+The budgets `triton_sums` and `triton_slope` count the roundings that a term passes. Weights below 2^-126 of the maximum
+count as 0.
 
 Infinities and NaN come out by themselves: a NaN reaches the mass; -inf has weight 0, and 0 times a difference that is
 not finite would be NaN, so that differences are cut at -FAR, where every weight is 0. Only where the drafter excludes

@@ -1,14 +1,16 @@
 """Drafters: where the trees come from."""
 
-from .assistant import Assistant, skip_layers
+from .assistant import Assistant, keep_layers
 from .base import Drafter, HitRate, Observation, SuccessorDrafter, grow
+from .by_name import draft_model, drafter_by_name
+from .combined import Combined
 from .prior import SuccessorTable, cached_successors, successor_table
 from .prompt_lookup import PromptLookup
 from .token_recycling import TokenRecycling
-from .union import Union
 
 __all__ = [
     "Assistant",
+    "Combined",
     "Drafter",
     "HitRate",
     "Observation",
@@ -16,9 +18,10 @@ __all__ = [
     "SuccessorDrafter",
     "SuccessorTable",
     "TokenRecycling",
-    "Union",
     "cached_successors",
+    "draft_model",
+    "drafter_by_name",
     "grow",
-    "skip_layers",
+    "keep_layers",
     "successor_table",
 ]

@@ -101,7 +101,7 @@ class Assistant(SuccessorDrafter):
         return self._found.get(path, ())
 
 
-def skip_layers(model: Any, kept: Sequence[int]) -> Any:
+def keep_layers(model: Any, layers: Sequence[int]) -> Any:
     """The model with only these of its layers, sharing all weights; a draft model that needs no training.
 
     Source: Zhang et al. 2024 (Draft & Verify, arXiv 2309.08168); which layers to keep is the caller's choice.
@@ -112,8 +112,10 @@ def skip_layers(model: Any, kept: Sequence[int]) -> Any:
     model = model.model if isinstance(model, LoadedModel) else model
     config = model.config.get_text_config(decoder=True)
     count = config.num_hidden_layers
-    if not kept or sorted(set(kept)) != list(kept) or not 0 <= kept[0] <= kept[-1] < count:
-        raise DraftcertError(f"keep layers in ascending order out of 0 to {count - 1}, not {list(kept)}")
+    if not layers or sorted(set(layers)) != list(layers) or not 0 <= layers[0] <= layers[-1] < count:
+        raise DraftcertError(
+            f"keep layers in ascending order out of 0 to {count - 1}, not {', '.join(map(str, layers)) or 'none'}"
+        )
     if len(set(getattr(config, "layer_types", None) or ())) > 1:
         raise DraftcertError("layers of different kinds take different masks by their place: none can be left out")
     thin, base = _shallow(model), _shallow(model.base_model)
@@ -122,7 +124,7 @@ def skip_layers(model: Any, kept: Sequence[int]) -> Any:
             thin._modules[name] = base
     for name, child in base._modules.items():
         if isinstance(child, torch.nn.ModuleList) and len(child) == count:
-            base._modules[name] = torch.nn.ModuleList([child[index] for index in kept])
+            base._modules[name] = torch.nn.ModuleList([child[index] for index in layers])
             return thin
     raise DraftcertError(f"{type(model).__name__} keeps its {count} layers in no list that could be shortened")
 

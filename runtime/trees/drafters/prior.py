@@ -14,7 +14,7 @@ from time import perf_counter
 
 import torch
 
-from ...kept import kept
+from ....support.cache import cached
 from ..forward import TreeForward
 from ..tree import Tree
 
@@ -62,4 +62,4 @@ def cached_successors(
     def parse(table: list[tuple[list[int], list[float]]]) -> SuccessorTable:
         return [(tokens, chances) for tokens, chances in table]
 
-    return kept("successors", identity, parse, lambda: successor_table(forward, seconds, on_progress))
+    return cached("successors", identity, parse, lambda: successor_table(forward, seconds, on_progress))

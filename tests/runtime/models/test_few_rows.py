@@ -11,7 +11,7 @@ import transformers
 from draftcert.runtime.models.layers import few_rows as module
 from draftcert.runtime.models.layers.bindings import linear, run_layers
 from draftcert.runtime.models.layers.few_rows import few_rows
-from draftcert.runtime.trees.drafters import skip_layers
+from draftcert.runtime.trees.drafters import keep_layers
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.tree import Tree
 from draftcert.theory import DraftcertError
@@ -112,7 +112,7 @@ def test_biases_scaled_rotations_and_windows_of_some_layers(tiny: Any) -> None:
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter, std=0.3)
         check(model)
-    check(skip_layers(tiny("llama"), [1]))
+    check(keep_layers(tiny("llama"), [1]))
 
 
 def test_other_models_keep_transformers_forward_pass(tiny: Any) -> None:

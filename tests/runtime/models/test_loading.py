@@ -11,6 +11,7 @@ import transformers
 
 from draftcert.runtime.models import default_gguf, load_model, loading, token_ids
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
+from draftcert.support import cache
 from draftcert.theory import DraftcertError
 
 
@@ -71,7 +72,7 @@ def test_an_interrupted_run_leaves_no_broken_cache(
     """The first run is interrupted while it saves; the second one starts afresh; the third finds the entry."""
     gguf = tmp_path / "toy.gguf"
     gguf.write_bytes(b"weights")
-    monkeypatch.setattr(loading, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    monkeypatch.setattr(cache, "user_cache_path", lambda *_, **__: tmp_path / "cache")
     saved: list[Path] = []
 
     class Model:
@@ -85,14 +86,15 @@ def test_an_interrupted_run_leaves_no_broken_cache(
 
         def save_pretrained(self, where: Path) -> None:
             saved.append(where)
+            where.mkdir()
             (where / "half").touch()
             if len(saved) == 1:
                 raise KeyboardInterrupt
 
     auto = SimpleNamespace(from_pretrained=lambda *_, **__: Model(), from_config=lambda *_, **__: Model())
     words = SimpleNamespace(from_pretrained=lambda *_, **__: SimpleNamespace(save_pretrained=lambda where: None))
-    fake = SimpleNamespace(AutoTokenizer=words, AutoModelForCausalLM=auto)
-    monkeypatch.setattr(loading, "_transformers", lambda: fake)
+    monkeypatch.setattr("transformers.AutoTokenizer", words)
+    monkeypatch.setattr("transformers.AutoModelForCausalLM", auto)
     with pytest.raises(KeyboardInterrupt):
         loading._dequantised(gguf)
     assert not [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]

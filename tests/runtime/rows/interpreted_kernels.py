@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import mpmath
 import pytest
@@ -13,7 +14,7 @@ from draftcert.numerics import certificate
 from draftcert.runtime.rows import operators, reference
 from draftcert.runtime.rows.cuda import launch
 from draftcert.runtime.rows.cuda.launch import Plan
-from draftcert.runtime.rows.program import program
+from draftcert.runtime.rows.program import encoded, program
 from draftcert.theory import DraftcertError, parse_rule
 
 INF = torch.inf
@@ -199,7 +200,7 @@ def test_rows_that_their_largest_logits_leave_open_go_through_the_tensors():
     rows[2] = 0
     rows[3] = torch.linspace(1, 0, 60)
     draft = rows + 0.1 * random(5, 60, seed=1)
-    arguments = ("multiplicative(0.5)", 2, 1.0, True, 4)
+    arguments = (encoded(parse_rule("multiplicative(0.5)")), 2, 1.0, True, 4)
     found = operators._certify_on_cuda(rows, draft, *arguments)
     expected = operators.certify_by_tensors(rows, draft, *arguments)
     assert found[5].tolist() == [1, 1, 2, 2, 1]
@@ -236,8 +237,24 @@ class Calls(TorchDispatchMode):
 @pytest.mark.parametrize("text", ["strict_greedy", "top_m(4) & additive(0.3)", "typical(0.09, 0.3)"])
 def test_certify_is_three_launches_and_nothing_else(monkeypatch, text):
     rows, draft = random(2, 20)[:, None]
+    steps = encoded(parse_rule(text))
     with Calls(monkeypatch) as calls:
-        operators._certify_on_cuda(rows, draft, text, 1, 1.0, True, 16)
+        operators._certify_on_cuda(rows, draft, steps, 1, 1.0, True, 16)
     assert calls.launches == 3
     # Memory, views of it, and the host's look at the status.
     assert calls.operators <= {"new_empty", "view", "detach", "_to_copy", "bitwise_and", "any", "_local_scalar_dense"}
+
+
+def test_the_roofline_counts_what_the_kernels_run(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    import roofline  # pyright: ignore[reportMissingImports]
+
+    rows, plan = random(1, 2600, torch.bfloat16), Plan(splits=2, segment=2048, vector=8)
+    runs = roofline.traced(lambda: launch.statistics(rows, 5, plan=plan))
+    assert runs["blocks after the first"] == 1  # of the first segment; the second has less than a block
+    assert runs["last blocks"] == 0
+    groups = int(roofline.groups_read_again(rows, plan, 5))
+    assert 5 <= groups < 64
+    assert runs["shares"] == -(-groups * 2 // 128)
+    assert runs["takings"] >= runs["shares"]
+    assert runs["sorts"] == runs["refined"] == 0

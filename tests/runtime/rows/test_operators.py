@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +14,10 @@ import torch
 
 from draftcert.runtime import row_stats
 from draftcert.runtime.rows import certify, operators
-from draftcert.theory import DraftcertError
+from draftcert.runtime.rows.program import encoded
+from draftcert.theory import RULES, DraftcertError
 from draftcert.theory.formulas import CERTIFICATE, KL
+from draftcert.theory.rules import strict_greedy
 
 SEED = torch.Generator().manual_seed(0)
 TARGET = torch.randn(3, 2, 40, generator=SEED, dtype=torch.float64)
@@ -50,7 +53,7 @@ def test_exports():
 
 
 def test_torch_accepts_the_registration():
-    arguments = (TARGET, DRAFT, "strict_greedy", 1, 1.0, True, 16)
+    arguments = (TARGET, DRAFT, encoded(strict_greedy()), 1, 1.0, True, 16)
     checks = ("test_schema", "test_faketensor")
     for certificate in (operators.certify, operators.certify_with_gradient):
         torch.library.opcheck(certificate, arguments, test_utils=checks)
@@ -107,6 +110,61 @@ def test_level_and_threshold_have_no_gradient():
     target = TARGET.clone().requires_grad_()
     with pytest.raises(DraftcertError, match="level and threshold do not"):
         certify(target, "strict_greedy").level.sum().backward()
+
+
+TIED = torch.tensor([[0.4, 0.4, 0.2]], dtype=torch.float64).log()
+
+
+def judged(rule):
+    """C, the accepted tokens and "certified" of `TIED` and a drafter equal to it, in every way the runtime has."""
+
+    def call(target):
+        found = certify(target, rule, draft_logits=target)
+        return found.value, found.accepted, found.certified
+
+    class Module(torch.nn.Module):
+        def forward(self, target):
+            return call(target)
+
+    yield call(TIED)
+    yield torch.compile(call, fullgraph=True, backend="aot_eager")(TIED)
+    yield torch.export.export(Module(), (TIED,)).module()(TIED)
+    found = operators.certify_by_tensors(TIED, TIED, encoded(rule), 1, 1.0, True, 16)
+    yield found[0], found[3], found[7]
+
+
+@pytest.mark.parametrize("name", ["multiplicative", "fork"])
+def test_a_rule_is_its_predicate_and_not_its_name(fork, name):
+    for value, accepted, certified in judged(replace(fork, name=name)(1)):
+        assert (value.item(), accepted.item(), certified.item()) == (0, 0, False)
+    for value, accepted, certified in judged(RULES["multiplicative"](1)):
+        assert 0.04 < value.item() < 0.05
+        assert (accepted.item(), certified.item()) == (2, True)
+
+
+def test_an_exported_program_needs_no_rule(fork, tmp_path):
+    """It is loaded where nothing knows the family."""
+
+    class Module(torch.nn.Module):
+        def forward(self, target):
+            return certify(target, fork(0.5)).value
+
+    torch.export.save(torch.export.export(Module(), (TARGET,)), tmp_path / "program.pt2")
+    program = f"""
+import torch, draftcert.runtime
+found = torch.export.load({str(tmp_path / "program.pt2")!r}).module()(torch.load({str(tmp_path / "target.pt")!r}))
+torch.save(found, {str(tmp_path / "found.pt")!r})
+"""
+    torch.save(TARGET, tmp_path / "target.pt")
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
+    assert torch.equal(torch.load(tmp_path / "found.pt"), certify(TARGET, fork(0.5)).value)
+
+
+@pytest.mark.parametrize("numbers", [[], [0.0] * 3, [99.0, 0, 0, 0], [12.0, 0, 1, 1] * 2, [15.0, 0, 0, 0], [0.0] * 4])
+def test_numbers_that_are_no_program_are_refused(numbers):
+    for operator in (operators.certify, operators.certify_by_tensors):
+        with pytest.raises(DraftcertError, match="program of a rule"):
+            operator(TARGET, None, numbers, 1, 1.0, True, 16)
 
 
 def test_without_a_compiler_the_reference_is_used_with_one_warning(tmp_path):

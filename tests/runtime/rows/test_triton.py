@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from draftcert.runtime.rows import certify, dispatch, operators
-from draftcert.runtime.rows.program import program
+from draftcert.runtime.rows.program import encoded, program
 from draftcert.theory import DraftcertError, parse_rule
 
 needs_triton = pytest.mark.skipif(sys.platform != "linux", reason="triton is installed on Linux only")
@@ -68,10 +68,10 @@ def test_cuda_without_triton_falls_back_with_one_warning(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     dispatch.cuda_kernels.cache_clear()
     try:
-        with pytest.warns(RuntimeWarning, match="pip install triton"):
+        with pytest.warns(RuntimeWarning, match=r"draftcert\[cuda\]"):
             assert dispatch.cuda_kernels() is None
         rows = torch.tensor([[1.0, 0.0, -1.0]])
-        found = operators._certify_on_cuda(rows, None, "strict_greedy", 1, 1.0, True, 16)
+        found = operators._certify_on_cuda(rows, None, encoded(parse_rule("strict_greedy")), 1, 1.0, True, 16)
         assert torch.allclose(found[0], certify(rows, "strict_greedy").value, rtol=1e-4)
     finally:
         dispatch.cuda_kernels.cache_clear()
@@ -81,3 +81,21 @@ def test_logits_on_mps_are_refused_with_the_way_out():
     rows = types.SimpleNamespace(device=torch.device("mps"))
     with pytest.raises(DraftcertError, match=r"mps.*logits\.cpu\(\)"):
         dispatch.statistics(rows, 1)  # pyright: ignore[reportArgumentType]  # no such device here
+
+
+@needs_triton
+def test_issue_slots_of_the_machine_code(monkeypatch):
+    monkeypatch.syspath_prepend("benchmarks")
+    import roofline  # pyright: ignore[reportMissingImports]
+
+    from draftcert.runtime.rows.cuda.compile import machine_code
+
+    code = roofline.Code(machine_code(90, "bf16").lines)
+    (loop,) = code.loops()
+    assert 6 < code.size(loop) / 32 < 10.5  # a lane has 32 logits of a block
+    assert code.size(loop) < code.size(code.optional(code.all - loop, "LDG")) < 1.1 * code.size(loop)  # the last block
+    code = roofline.Code(machine_code(90, "bf16", "finish_statistics").lines)
+    halving, share, taking = code.loops()
+    assert taking < share
+    assert not halving & share
+    assert 0 < code.size(code.optional(taking, "SHFL")) < code.size(taking)

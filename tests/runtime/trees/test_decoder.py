@@ -16,7 +16,7 @@ from draftcert.runtime.trees.drafters import Drafter, Observation
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.trace import Step
 from draftcert.runtime.trees.tree import Tree
-from draftcert.theory import DraftcertError
+from draftcert.theory import DraftcertError, parse_rule
 
 PROMPT = [5, 17, 3, 17, 3, 42]
 
@@ -254,8 +254,6 @@ def test_memory_is_flat_over_ten_thousand_steps(tiny: Any) -> None:
 
 
 def test_relaxed_rules_walk_further(tiny: Any) -> None:
-    from draftcert.theory import parse_rule
-
     model = tiny("llama", 3)
     strict = GreedyTreeDecoder(model, Fixed(Tree((0,), (-1,))))
     assert str(strict.rule) == "strict_greedy"
@@ -265,6 +263,16 @@ def test_relaxed_rules_walk_further(tiny: Any) -> None:
     # Every child is accepted, so that every path ends in a leaf.
     assert all(not step.tree.children[step.path[-1]] for step in result.steps)
     assert result.stats.accepted > 0
+
+
+def test_rules_are_given_as_records_or_texts(fork: Any, tiny: Any) -> None:
+    model = tiny("llama", 3)
+    assert GreedyTreeDecoder(model, rule="top_m(2)").rule == parse_rule("top_m(2)")
+    # Strict at 0.999999 the fork accepts what is tied with the argmax only, as strict greedy does of untied logits.
+    result = GreedyTreeDecoder(model, rule=fork("0.999999"), max_nodes=8).generate(PROMPT, 30, eos_token_id=())
+    assert result.tokens == GreedyTreeDecoder(model, max_nodes=8).generate(PROMPT, 30, eos_token_id=()).tokens
+    with pytest.raises(DraftcertError, match="no rule is called"):
+        GreedyTreeDecoder(model, rule="top(2)")
 
 
 def test_fixed_shapes_give_the_same_output_by_few_shapes(architecture: str, tiny: Any, hf_greedy: Any) -> None:

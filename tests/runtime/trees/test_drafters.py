@@ -11,23 +11,23 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftcert.runtime import kept
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.drafters import (
     Assistant,
+    Combined,
     Drafter,
     Observation,
     PromptLookup,
     TokenRecycling,
-    Union,
     cached_successors,
     grow,
+    keep_layers,
     prior,
-    skip_layers,
     successor_table,
 )
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.tree import Tree
+from draftcert.support import cache
 from draftcert.theory import DraftcertError
 
 
@@ -137,7 +137,7 @@ def test_prior_fills_in_where_nothing_was_seen() -> None:
 
 
 def test_prior_is_kept_by_model(tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "user_cache_path", lambda *_, **__: tmp_path)
+    monkeypatch.setattr(cache, "user_cache_path", lambda *_, **__: tmp_path)
     first, other = (cached_successors(TreeForward(tiny("llama", seed))) for seed in (0, 1))
     assert first != other
     monkeypatch.setattr(prior, "successor_table", lambda *_: pytest.fail("computed again"))
@@ -165,7 +165,7 @@ def test_union_raises_the_estimate_of_what_several_name() -> None:
         def successors(self, context: Sequence[int], path: tuple[int, ...]) -> list[tuple[int, float]]:
             return [(1, 0.5), (3, 0.4)]
 
-    assert dict(Union(Names(), Others()).successors([0], ())) == pytest.approx({1: 0.75, 2: 0.25, 3: 0.4})
+    assert dict(Combined(Names(), Others()).successors([0], ())) == pytest.approx({1: 0.75, 2: 0.25, 3: 0.4})
 
 
 MAKERS: dict[str, Callable[[Any], Drafter]] = {
@@ -175,8 +175,8 @@ MAKERS: dict[str, Callable[[Any], Drafter]] = {
     "recycling-prior": lambda model: TokenRecycling(prior=successor_table(TreeForward(model))),
     "lookup": lambda model: PromptLookup(),
     "itself": lambda model: Assistant(model, width=1, beam=1, depth=4, confidence=0),
-    "first-layer": lambda model: Assistant(skip_layers(model, [0]), 61, width=3, beam=3, depth=3),
-    "union": lambda model: Union(Assistant(skip_layers(model, [1])), TokenRecycling(), PromptLookup()),
+    "first-layer": lambda model: Assistant(keep_layers(model, [0]), 61, width=3, beam=3, depth=3),
+    "union": lambda model: Combined(Assistant(keep_layers(model, [1])), TokenRecycling(), PromptLookup()),
 }
 
 
@@ -220,11 +220,11 @@ def test_union_refuses_what_proposes_whole_trees_only() -> None:
             pass
 
     with pytest.raises(DraftcertError, match="Whole cannot join a union"):
-        Union(PromptLookup(), Whole())
+        Combined(PromptLookup(), Whole())
 
 
 def test_what_was_learned_can_be_kept(tiny: Any) -> None:
-    drafter = Union(TokenRecycling(), PromptLookup())
+    drafter = Combined(TokenRecycling(), PromptLookup())
     GreedyTreeDecoder(tiny(), drafter).generate([5, 17, 3], 30, eos_token_id=())
     again = pickle.loads(pickle.dumps(drafter))
     assert again.members[0].table == drafter.members[0].table  # type: ignore[attr-defined]
@@ -235,10 +235,10 @@ def test_what_was_learned_can_be_kept(tiny: Any) -> None:
 def test_layers_that_do_not_exist_are_refused(tiny: Any) -> None:
     for layers in ([], [2], [1, 0], [-1]):
         with pytest.raises(DraftcertError, match="0 to 1"):
-            skip_layers(tiny(), layers)
+            keep_layers(tiny(), layers)
     with pytest.raises(DraftcertError, match="different kinds"):
-        skip_layers(tiny("gemma3-window"), [0])
-    thin = skip_layers(tiny(), [1])
+        keep_layers(tiny("gemma3-window"), [0])
+    thin = keep_layers(tiny(), [1])
     assert len(thin.model.layers) == 1
     assert len(tiny().model.layers) == 2
     assert thin.lm_head is tiny().lm_head

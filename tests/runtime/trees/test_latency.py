@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftcert.runtime import kept
+from draftcert.runtime.trees import latency as module
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.latency import Latency, cached_latency
 from draftcert.runtime.trees.tree import Tree
+from draftcert.support import cache
 from draftcert.theory import DraftcertError
 
 
@@ -39,11 +40,11 @@ def test_useless_tables_are_refused(sizes: tuple[int, ...], seconds: tuple[float
 
 
 def test_measured_once_and_kept(tmp_path: Path, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "user_cache_path", lambda *_, **__: tmp_path)
+    monkeypatch.setattr(cache, "user_cache_path", lambda *_, **__: tmp_path)
     forward = TreeForward(tiny())
     latency = cached_latency(forward, 8)
     assert latency.sizes == (1, 2, 4, 6, 8)
-    monkeypatch.setattr(latency, "measure_latency", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(module, "measure_latency", lambda *_: pytest.fail("measured again"))
     assert cached_latency(forward, 8) == latency
     (path,) = (tmp_path / "latency").iterdir()
     assert json.loads(path.read_text())["identity"]["nodes"] == 8

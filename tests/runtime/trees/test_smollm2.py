@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
-from draftcert.runtime.trees.drafters import PromptLookup, TokenRecycling, Union
+from draftcert.runtime.trees.drafters import Combined, PromptLookup, TokenRecycling
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.tree import Tree
 
@@ -20,7 +20,7 @@ PROMPTS = [
 
 
 def test_token_identical_to_transformers(smollm2: Any) -> None:
-    decoder = GreedyTreeDecoder(smollm2, Union(TokenRecycling(), PromptLookup()))
+    decoder = GreedyTreeDecoder(smollm2, Combined(TokenRecycling(), PromptLookup()))
     passes = tokens = 0
     for prompt in PROMPTS:
         ids = smollm2.encode(prompt)

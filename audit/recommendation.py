@@ -1,4 +1,4 @@
-"""From an audit to settings: what rule, parameters and tree width reach a wanted acceptance at least risk.
+"""From an audit to settings: what rule, parameters and number of candidates reach a wanted acceptance at least risk.
 
 Risk is the share of positions where the rule lets more than the target's own greedy token pass: there the output can
 depart from the target's. Strict greedy has none. Of equal risk, fewer nodes win. What a rule does to the quality of
@@ -41,7 +41,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class System:
-    """An inference system: its preset, the parameters to try, its tree widths, and how its settings are written.
+    """An inference system: its preset, the parameters and numbers of candidates to try, how its settings are written.
 
     `note` says what of the settings the certificates rest on, and what stands for what.
     """
@@ -49,7 +49,7 @@ class System:
     name: str
     preset: str
     parameters: tuple[tuple[str, ...], ...]
-    widths: tuple[int, ...]
+    candidates: tuple[int, ...]
     settings: Callable[[tuple[str, ...], int], str]
     note: str = ""
 
@@ -59,32 +59,32 @@ DEPTH, MOST_NODES = 4, 64
 """Levels of a tree, fewer where its nodes would be more than a GPU checks in about the time of one."""
 
 
-def _sglang(width: int) -> str:
-    """Flags of a tree in which every node that is expanded keeps all its `width` candidates.
+def _sglang(candidates: int) -> str:
+    """Flags of a tree in which every node that is expanded keeps all its `candidates`.
 
-    SGLang expands the `width` likeliest nodes of each level but the first, which has one, and drops all but the
+    SGLang expands so many of the likeliest nodes of each level but the first, which has one, and drops all but the
     `num_draft_tokens - 1` likeliest: the number here drops none.
     """
-    sizes = [1 + width + (steps - 1) * width**2 for steps in range(1, DEPTH + 1)]
+    sizes = [1 + candidates + (steps - 1) * candidates**2 for steps in range(1, DEPTH + 1)]
     tokens = max(size for size in sizes if size <= MOST_NODES)
     return (
         f"--speculative-algorithm STANDALONE --speculative-draft-model-path DRAFTER --speculative-num-steps "
-        f"{1 + sizes.index(tokens)} --speculative-eagle-topk {width} --speculative-num-draft-tokens {tokens}"
+        f"{1 + sizes.index(tokens)} --speculative-eagle-topk {candidates} --speculative-num-draft-tokens {tokens}"
     )
 
 
-def _medusa(parameters: tuple[str, ...], width: int) -> str:
+def _medusa(parameters: tuple[str, ...], candidates: int) -> str:
     threshold, alpha = parameters
     return (
         f"model.medusa_generate(input_ids, temperature=1.0, posterior_threshold={threshold}, posterior_alpha={alpha}, "
-        f"medusa_choices=[[0] * depth + [i] for depth in range({DEPTH}) for i in range({width})])"
+        f"medusa_choices=[[0] * depth + [i] for depth in range({DEPTH}) for i in range({candidates})])"
     )
 
 
 _TREE = (
     "STANDALONE is a draft model of its own; a trained head is EAGLE or EAGLE3. The number of draft tokens keeps all "
     "candidates of every expanded node: with fewer, SGLang drops the drafter's least likely ones, and the guarantee is "
-    "that of a smaller width."
+    "that of fewer candidates."
 )
 
 SYSTEMS = (
@@ -93,14 +93,14 @@ SYSTEMS = (
         "hf_greedy",
         ((),),
         (1,),
-        lambda _, width: "model.generate(**inputs, assistant_model=drafter, do_sample=False)",
+        lambda _, candidates: "model.generate(**inputs, assistant_model=drafter, do_sample=False)",
     ),
     System(
         "vLLM",
         "vllm_greedy",
         ((),),
         (1,),
-        lambda _, width: (
+        lambda _, candidates: (
             """--speculative-config '{"method": "draft_model", "model": "DRAFTER", "num_speculative_tokens": 4}'"""
             "  # requests with temperature 0"
         ),
@@ -111,7 +111,7 @@ SYSTEMS = (
         "sglang_greedy",
         ((),),
         TREE_WIDTHS,
-        lambda _, width: _sglang(width) + "  # requests with temperature 0",
+        lambda _, candidates: _sglang(candidates) + "  # requests with temperature 0",
         _TREE,
     ),
     System(
@@ -119,8 +119,8 @@ SYSTEMS = (
         "sglang_threshold_single",
         tuple((f"0.{n:02d}",) for n in range(2, 100, 2)),
         TREE_WIDTHS,
-        lambda parameters, width: (
-            f"{_sglang(width)} --speculative-accept-threshold-single {parameters[0]}  # requests with temperature 1"
+        lambda parameters, candidates: (
+            f"{_sglang(candidates)} --speculative-accept-threshold-single {parameters[0]}  # requests at temperature 1"
         ),
         _TREE,
     ),
@@ -129,7 +129,7 @@ SYSTEMS = (
         "tensorrt_llm_relaxed",
         tuple((str(k), f"0.{d}") for k in (2, 5, 10) for d in range(1, 10)),
         (1,),
-        lambda parameters, width: (
+        lambda parameters, candidates: (
             "speculative_config: {decoding_type: MTP, use_relaxed_acceptance_for_thinking: true, "
             f"relaxed_topk: {parameters[0]}, relaxed_delta: {parameters[1]}}}"
         ),
@@ -141,17 +141,17 @@ SYSTEMS = (
         tuple((f"0.{e:02d}", f"0.{a}") for e in (3, 5, 9, 20, 40) for a in range(1, 10, 2)),
         TREE_WIDTHS,
         _medusa,
-        f"{DEPTH} heads; each node on the path of first choices has as many candidates as the width, others have none.",
+        f"{DEPTH} heads; each node on the path of first choices has all the candidates, others have none.",
     ),
 )
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A rule and width with what it reaches on the audit. `certified` and `measured` need a drafter."""
+    """A rule and number of candidates with what it reaches on the audit. `certified` and `measured` need a drafter."""
 
     rule: Rule
-    width: int
+    candidates: int
     risk: float
     guaranteed: float
     needed_kl: float
@@ -161,7 +161,7 @@ class Setting:
     @property
     def nodes(self) -> float | None:
         """Tree nodes that the target checks per accepted token at one level; `None` without a drafter."""
-        return None if self.measured is None else nodes_per_accepted(self.width, self.measured)
+        return None if self.measured is None else nodes_per_accepted(self.candidates, self.measured)
 
     def reached(self, by: str) -> float:
         """The acceptance by one of the `MEASURES`.
@@ -171,7 +171,7 @@ class Setting:
         """
         found = getattr(self, by)
         if found is None:
-            raise DraftcertError(f"'{by}' acceptance needs a drafter: audit with --draft, or ask by guaranteed")
+            raise DraftcertError(f"'{by}' acceptance needs a drafter: audit with --drafter, or ask by guaranteed")
         return found
 
 
@@ -186,19 +186,19 @@ class Recommendation:
     differs: str
 
 
-def nodes_per_accepted(width: int, measured: float) -> float:
+def nodes_per_accepted(candidates: int, measured: float) -> float:
     """What the target must evaluate at each level of a tree for a token accepted there; infinite if none is."""
-    return width / measured if measured else math.inf
+    return candidates / measured if measured else math.inf
 
 
-def evaluate(audit: Audit, judge: Judge, rule: Rule, width: int, wanted: Wanted) -> Setting:
-    """What a rule and width reach on an audit; from lower bounds where the kept tokens do not show everything."""
-    judged = judge(rule, width)
+def evaluate(audit: Audit, judge: Judge, rule: Rule, candidates: int, wanted: Wanted) -> Setting:
+    """What a rule with so many candidates reaches on an audit; a lower bound where the kept tokens do not show all."""
+    judged = judge(rule, candidates)
     guarantee = MeanKLGuarantee(judged.certificates)
     mean_kl = audit.mean_kl if wanted.mean_kl is None and audit.has_draft else wanted.mean_kl
     return Setting(
         rule,
-        width,
+        candidates,
         risk=float((judged.accepted > 1).mean()),
         guaranteed=0.0 if mean_kl is None else float(guarantee.acceptance(mean_kl)),
         needed_kl=guarantee.mean_kl(str(wanted.acceptance)),
@@ -214,18 +214,20 @@ def recommend(audit: Audit, wanted: Wanted) -> list[Recommendation]:
         DraftcertError: an audit without a drafter and no `mean_kl` to judge by.
     """
     if not audit.has_draft and wanted.mean_kl is None:
-        raise DraftcertError("this audit has no drafter: give the mean KL of yours (--mean-kl), or audit with --draft")
+        raise DraftcertError(
+            "this audit has no drafter: give the mean KL of yours (--mean-kl), or audit with --drafter"
+        )
     judge = Judge(audit)
     found = []
     for system in SYSTEMS:
         tried = [
-            (evaluate(audit, judge, PRESETS[system.preset](*parameters), width, wanted), parameters)
+            (evaluate(audit, judge, PRESETS[system.preset](*parameters), candidates, wanted), parameters)
             for parameters in system.parameters
-            for width in system.widths
+            for candidates in system.candidates
         ]
         enough = [item for item in tried if item[0].reached(wanted.by) >= wanted.acceptance]
         if enough:
-            setting, parameters = min(enough, key=lambda item: (item[0].risk, item[0].width, -item[0].guaranteed))
+            setting, parameters = min(enough, key=lambda item: (item[0].risk, item[0].candidates, -item[0].guaranteed))
         else:
             setting, parameters = max(tried, key=lambda item: (item[0].reached(wanted.by), -item[0].risk))
         found.append(
@@ -233,7 +235,7 @@ def recommend(audit: Audit, wanted: Wanted) -> list[Recommendation]:
                 system.name,
                 setting,
                 bool(enough),
-                system.settings(parameters, setting.width),
+                system.settings(parameters, setting.candidates),
                 " ".join(filter(None, (PRESETS[system.preset].differs, system.note))),
             )
         )

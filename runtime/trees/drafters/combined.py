@@ -8,8 +8,8 @@ from ....theory.errors import DraftcertError
 from .base import Drafter, Observation, SuccessorDrafter, Successors
 
 
-class Union(SuccessorDrafter):
-    """The union of drafters that name successors.
+class Combined(SuccessorDrafter):
+    """Several drafters that name successors, as one.
 
     A token named by several keeps the odds of being wrong by all of them: `1 - prod (1 - p)`, taken as if their
     errors were independent. That decides only the order of the tree, never what is accepted.
@@ -23,14 +23,14 @@ class Union(SuccessorDrafter):
         for member in members:
             if not isinstance(member, SuccessorDrafter):
                 raise DraftcertError(
-                    f"{type(member).__name__} cannot join a union: it does not say what follows a path (derive it from "
+                    f"{type(member).__name__} cannot be combined: it does not say what follows a path (derive it from "
                     "SuccessorDrafter)"
                 )
             self.members.append(member)
 
     def begin(self, prompt: Sequence[int]) -> Drafter:
-        """The union of the members' drafters for this sequence."""
-        return Union(*(member.begin(prompt) for member in self.members))
+        """The members' drafters for this sequence."""
+        return Combined(*(member.begin(prompt) for member in self.members))
 
     def prepare(self, context: Sequence[int], max_nodes: int, max_depth: int) -> None:
         """Let every member prepare its tree."""

@@ -1,5 +1,0 @@
-"""`python -m draftcert.cli`."""
-
-from . import main
-
-main()

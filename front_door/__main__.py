@@ -1,0 +1,5 @@
+"""`python -m draftcert`: the command line."""
+
+from draftcert.cli import main
+
+main()

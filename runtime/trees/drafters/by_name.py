@@ -1,0 +1,96 @@
+"""Drafters by the names that commands take: what is built in, a second model, or some layers of the target itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....theory.errors import DraftcertError
+from ...models import LoadedModel, load_model
+from ..forward import TreeForward
+from .assistant import Assistant, keep_layers
+from .base import Drafter, SuccessorDrafter
+from .combined import Combined
+from .prior import cached_successors
+from .prompt_lookup import PromptLookup
+from .token_recycling import TokenRecycling
+
+LAYERS = "layers:"
+SHAPES = frozenset({"best-first", "static", "certificate-guided"})
+
+
+def drafter_by_name(text: str, target: LoadedModel) -> Drafter:
+    """The drafter a text names: parts joined by `+`, or `none`.
+
+    The parts: `recycling`, `recycling:prior`, `recycling:SHAPE`, `lookup`, `layers:0-9,20-29` (a draft model made of
+    these layers of the target), or a draft model as `load_model` takes it.
+
+    Raises:
+        DraftcertError: options, layers or a model that do not exist, or a model whose token ids mean other tokens.
+    """
+    if text == "none":
+        return Combined()
+    members = [_member(name.strip(), target) for name in text.split("+")]
+    return members[0] if len(members) == 1 else Combined(*members)
+
+
+def _member(name: str, target: LoadedModel) -> SuccessorDrafter:
+    kind, _, argument = name.partition(":")
+    options = set(filter(None, argument.split(",")))
+    if kind == "recycling":
+        shapes = options - {"prior"}
+        if not shapes <= SHAPES or len(shapes) > 1:
+            raise DraftcertError(f"'{name}': recycling takes 'prior' and one of {', '.join(sorted(SHAPES))}")
+        prior = cached_successors(TreeForward(target.model)) if "prior" in options else None
+        shape: Any = next(iter(shapes), "best-first")
+        return TokenRecycling(shape=shape, prior=prior)
+    if name == "lookup":
+        return PromptLookup()
+    return Assistant(draft_model(name, target), target.model.get_output_embeddings().weight.shape[0])
+
+
+def draft_model(name: str, target: LoadedModel) -> Any:
+    """The draft model called `name`: what `load_model` reads, or `layers:` with some of the target's own.
+
+    Raises:
+        DraftcertError: no such model or layers, or a model whose token ids mean other tokens than the target's.
+    """
+    if name.startswith(LAYERS):
+        return keep_layers(target, read_layers(name.removeprefix(LAYERS)))
+    parameter = next(target.model.parameters())
+    loaded = load_model(name, parameter.dtype, parameter.device)
+    require_same_tokens(target, loaded)
+    return loaded.model
+
+
+def require_same_tokens(target: LoadedModel, draft: LoadedModel) -> None:
+    """Refuse a drafter with another vocabulary: its probabilities would be those of other tokens."""
+    ours, theirs = target.tokenizer.get_vocab(), draft.tokenizer.get_vocab()
+    # The lowest id is named: a tokenizer's vocabulary comes in no fixed order.
+    moved = (token for token, number in ours.items() if theirs.get(token, number) != number)
+    wrong = min(moved, key=ours.__getitem__, default=None)
+    if wrong is None and len(ours.keys() & theirs.keys()) < min(len(ours), len(theirs)):
+        wrong = min(theirs.keys() - ours.keys(), key=theirs.__getitem__)
+    if wrong is not None:
+        raise DraftcertError(
+            f"target {target.name} and drafter {draft.name} have different vocabularies: token {wrong!r} is "
+            f"{ours.get(wrong, 'missing')} in the target and {theirs.get(wrong, 'missing')} in the drafter"
+        )
+
+
+def read_layers(text: str) -> tuple[int, ...]:
+    """Layer numbers from text such as "10-19" or "3,5,7-9", ends included, ascending.
+
+    Raises:
+        DraftcertError: text that is no list of numbers and ranges, or one of more than 10,000 layers.
+
+    >>> read_layers("3,5,7-9")
+    (3, 5, 7, 8, 9)
+    """
+    layers: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal()) or len(first + last) > 8 or int(last) < int(first):
+            raise DraftcertError(f"cannot read the layers '{text}': give numbers and ranges, such as 10-19 or 3,5,7-9")
+        layers.update(range(int(first), int(last) + 1))
+    return tuple(sorted(layers))

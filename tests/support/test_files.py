@@ -1,0 +1,189 @@
+"""Files are whole or not there; logs lose at most the line that was being written."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from draftcert.support import files
+from draftcert.support.files import json_lines, read_json, remove_partial, replacing, write_whole
+from draftcert.theory import DraftcertError
+
+
+def test_a_file_is_replaced_when_the_block_ends_well_and_else_stays(tmp_path):
+    path = tmp_path / "report"
+    write_whole(path, "öld")
+
+    def fails():
+        with replacing(path) as partial:
+            partial.write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert path.read_text("utf-8") == "öld"
+    with replacing(path) as partial:
+        partial.write_text("new")
+        assert path.read_text("utf-8") == "öld"
+    assert path.read_text() == "new"
+    assert [each.name for each in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_folder_appears_whole(tmp_path):
+    with replacing(tmp_path / "model") as partial:
+        (partial / "sub").mkdir(parents=True)
+        (partial / "sub" / "weights").write_bytes(b"1")
+        assert not (tmp_path / "model").exists()
+    assert (tmp_path / "model" / "sub" / "weights").read_bytes() == b"1"
+
+    def fails():
+        with replacing(tmp_path / "other") as partial:
+            partial.mkdir()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+def test_contents_reach_the_disk_before_the_name(tmp_path, monkeypatch):
+    order, rename = [], os.rename
+    monkeypatch.setattr(os, "fsync", lambda handle: order.append(os.readlink(f"/proc/self/fd/{handle}")))
+    monkeypatch.setattr(os, "replace", lambda source, path: order.append("renamed") or rename(source, path))
+    write_whole(tmp_path / "report", "text")
+    partial, *rest = order
+    assert partial.startswith(str(tmp_path / ".report."))
+    assert rest == ["renamed", str(tmp_path)]
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "ledger.json")
+    write_whole(tmp_path / "link", "{}")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "ledger.json").read_text() == "{}"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(DraftcertError, match=f"cannot write {tmp_path}/file/report: Not a directory"):
+        write_whole(tmp_path / "file" / "report", "")
+    with pytest.raises(DraftcertError, match=f"cannot write {tmp_path}: Is a directory"):
+        write_whole(tmp_path, "")
+
+
+KILLED = """
+import sys
+from draftcert.support.files import replacing
+with replacing(sys.argv[1]) as partial, partial.open("w") as file:
+    file.write("half")
+    file.flush()
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    path = tmp_path / "weights.bin"
+    path.write_text("whole")
+    run = subprocess.Popen([sys.executable, "-c", KILLED, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert run.stdout
+    assert run.stdout.readline() == b"\n"
+    run.kill()
+    run.wait()
+    assert path.read_text() == "whole"
+    assert len(list(tmp_path.iterdir())) == 2
+    remove_partial(tmp_path, "another")
+    assert len(list(tmp_path.iterdir())) == 2
+    remove_partial(tmp_path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_json_is_read_or_the_file_is_named(tmp_path):
+    path = tmp_path / "audit.json"
+    with pytest.raises(DraftcertError, match=r"cannot read .*audit.json: No such file"):
+        read_json(path)
+    for damage in (b"", b'{"a": 1', b"\xff\xfe\x00"):
+        path.write_bytes(damage)
+        with pytest.raises(DraftcertError, match=r"audit.json is damaged"):
+            read_json(path)
+
+
+def test_a_log_goes_on_behind_its_last_whole_line(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with json_lines(path, ["quick", 1]) as (found, add):
+        assert found == []
+        add({"a": "line\nend"})
+        add(2)
+    whole = path.read_bytes()
+    for torn in (b"", b"3", b'{"a": ', '"ö'.encode()[:-1]):
+        path.write_bytes(whole + torn)
+        with json_lines(path, ("quick", 1)) as (found, _):
+            assert found == [{"a": "line\nend"}, 2]
+        assert path.read_bytes() == whole
+    path.write_bytes(whole[:4])  # killed before the head was whole
+    with json_lines(path, ["quick", 1]) as (found, add):
+        assert found == []
+        add(5)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [["quick", 1], 5]
+    assert [each.name for each in tmp_path.iterdir()] == ["log.jsonl"]
+
+
+def test_a_log_of_another_run_damage_and_a_log_in_use_are_refused(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with json_lines(path, [1]) as (_, add):
+        add(2)
+        with (
+            pytest.raises(DraftcertError, match=rf"log.jsonl is in use by process {os.getpid()} "),
+            json_lines(path, [1]),
+        ):
+            pass
+    before = path.read_bytes()
+    with pytest.raises(DraftcertError, match=r"of another run, \[1\], not of \[3\]"), json_lines(path, [3]):
+        pass
+    assert path.read_bytes() == before
+    path.write_bytes(before.replace(b"2", b"x"))
+    with pytest.raises(DraftcertError, match=r"log.jsonl, line 2, is damaged"), json_lines(path, [1]):
+        pass
+
+
+ADDS = """
+import sys
+from draftcert.support.files import json_lines
+with json_lines(sys.argv[1], "head") as (found, add):
+    number = len(found)
+    while True:
+        add([number] * 50)
+        number += 1
+"""
+
+
+def test_kills_at_any_moment_lose_nothing_that_was_added(tmp_path):
+    path = tmp_path / "log.jsonl"
+    found = []
+    for moment in range(4):
+        run = subprocess.Popen([sys.executable, "-c", ADDS, path])
+        size = path.stat().st_size if path.exists() else 0
+        while not path.exists() or path.stat().st_size <= size + 1000 * moment:
+            time.sleep(0.001)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        before, found = found, [json.loads(line) for line in path.read_bytes().split(b"\n")[1:-1]]
+        assert found == [[number] * 50 for number in range(len(found))]
+        assert len(found) > len(before)
+
+
+def test_the_last_line_is_cut_only_where_it_is_torn(tmp_path, monkeypatch):
+    """The log is never rewritten: a kill while it is opened loses nothing."""
+    path = tmp_path / "log.jsonl"
+    path.write_text('"head"\n1\n2\n3')
+    monkeypatch.setattr(files, "write_whole", lambda *_: pytest.fail("rewritten"))
+    inode = path.stat().st_ino
+    with json_lines(path, "head") as (found, _):
+        assert found == [1, 2]
+    assert path.read_text() == '"head"\n1\n2\n'
+    assert path.stat().st_ino == inode

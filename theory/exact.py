@@ -1,0 +1,159 @@
+"""Accepted tokens and certificates of small rows in exact arithmetic: what worked points are checked with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import mpmath
+import sympy
+from sympy.logic.boolalg import Boolean
+
+from .conditions import Condition, RankCondition, RowCondition, fold_conditions
+from .errors import DraftcertError
+from .pool import select_pool
+from .statistics import LOGIT_RATIO, TOP, Entropy
+
+
+def rational(value: Any, what: str) -> sympy.Rational:
+    """An exact number from an int, float (the decimal it prints as), Fraction or text."""
+    try:
+        exact = sympy.Rational(str(value))
+    except (TypeError, ValueError, ZeroDivisionError):
+        exact = sympy.nan
+    if not isinstance(exact, sympy.Rational) or not exact.is_finite:
+        raise DraftcertError(f"{what} = {str(value)!r} is not a number: give a decimal or a fraction such as 3/10")
+    return exact
+
+
+def exact_row(probabilities: Sequence[Any]) -> list[sympy.Rational]:
+    """The probabilities of a row as exact numbers in [0, 1]."""
+    row = [rational(value, f"the probability of token {token}") for token, value in enumerate(probabilities)]
+    if not row:
+        raise DraftcertError("an empty row: a target distribution has at least one token")
+    for token, value in enumerate(row):
+        if not 0 <= value <= 1:
+            raise DraftcertError(f"the probability of token {token} = {value} lies outside [0, 1]")
+    return row
+
+
+def exact_count(
+    accepts: Boolean, row: list[sympy.Rational], multiplicities: Sequence[int], logit_ratio: sympy.Rational | None
+) -> int:
+    """How many tokens of a row a predicate accepts, where each probability may stand for many tokens."""
+    groups = sorted(zip(row, multiplicities, strict=True), reverse=True)
+    top, size = groups[0][0], sum(multiplicities)
+
+    def evaluate(expression: Any) -> Any:
+        if LOGIT_RATIO in expression.free_symbols and logit_ratio is None:
+            raise DraftcertError("this rule compares raw logits: give logit_ratio = z_(2)/z_(1)")
+        return expression.xreplace({TOP: top} if logit_ratio is None else {TOP: top, LOGIT_RATIO: logit_ratio})
+
+    def entropy(floor: sympy.Expr) -> Logarithms:
+        return [(-n * p, p + floor) for p, n in groups if p != 0]
+
+    def against(probability: sympy.Rational, threshold: sympy.Expr) -> int:
+        # The parts of a minimum or maximum are compared one by one, so sympy need not order them.
+        if isinstance(threshold, (sympy.Min, sympy.Max)):
+            signs = [against(probability, part) for part in threshold.args]  # type: ignore[arg-type]
+            return max(signs) if isinstance(threshold, sympy.Min) else min(signs)
+        return compare(probability, evaluate(threshold), entropy)
+
+    def count(condition: Condition) -> int:
+        if isinstance(condition, RankCondition):
+            return min(int(evaluate(condition.limit)), size)
+        if isinstance(condition, RowCondition):
+            return size if bool(evaluate(condition.holds)) else 0
+        # Groups are in descending order, so the first one that fails ends the accepted set.
+        accepted = 0
+        for probability, tokens in groups:
+            comparison = against(probability, condition.threshold)
+            if comparison < 0 or (condition.strict and comparison == 0):
+                break
+            accepted += tokens
+        return accepted
+
+    return fold_conditions(accepts, count, min, max)
+
+
+Logarithms = list[tuple[sympy.Expr, sympy.Expr]]
+"""`[(coefficient, base), ...]`, rationals: the number `sum coefficient * log(base)`."""
+
+
+def compare(
+    number: sympy.Expr, threshold: sympy.Expr, entropy: Callable[[sympy.Expr], Logarithms] | None = None
+) -> int:
+    """Sign of `number - threshold`, exactly, for thresholds that are rationals or products of rational powers.
+
+    `exp(-Entropy(f))` of an exact row, which `entropy` gives, is such a product. The logarithm of the ratio is then a
+    rational combination of logarithms of primes. These are independent over the rationals: it is zero iff all its
+    coefficients are, and else enough digits show its sign.
+
+    Raises:
+        DraftcertError: the threshold is of another kind. Never a guess.
+
+    >>> compare(sympy.Rational(1, 2), sympy.sqrt(2) / 2)
+    -1
+    """
+    if threshold.is_Rational:
+        return int(sympy.sign(number - threshold))
+    if threshold.is_positive:
+        if not number.is_positive:
+            return -1
+        ratio = logarithms(sympy.log(number) - sympy.log(threshold), entropy)
+        if ratio is not None:
+            return _sign(ratio)
+    raise DraftcertError(f"cannot decide whether {number} reaches the threshold {threshold}")
+
+
+def logarithms(expression: sympy.Expr, entropy: Callable[[sympy.Expr], Logarithms] | None = None) -> Logarithms | None:
+    """An expression as a rational combination of logarithms of rationals; None when it is none."""
+    found: Logarithms = []
+    for term in sympy.Add.make_args(sympy.expand_log(expression, force=True)):
+        coefficient, factor = term.as_coeff_Mul()
+        if isinstance(factor, Entropy) and entropy is not None:
+            found += [(coefficient * weight, base) for weight, base in entropy(factor.args[0])]  # type: ignore[arg-type]
+        elif isinstance(factor, sympy.log) and factor.args[0].is_Rational:
+            found.append((coefficient, cast("sympy.Expr", factor.args[0])))
+        elif coefficient != 0:
+            return None
+    return found
+
+
+def _sign(combination: Logarithms) -> int:
+    for digits in (30, 300, 3000):
+        with mpmath.workdps(digits):
+            terms = [(_mpf(coefficient), mpmath.log(_mpf(base))) for coefficient, base in combination]
+            total = mpmath.fsum(coefficient * logarithm for coefficient, logarithm in terms)
+            error = mpmath.fsum(abs(coefficient) * (1 + abs(logarithm)) for coefficient, logarithm in terms)
+            if abs(total) > error * mpmath.mpf(10) ** (5 - digits):
+                return int(mpmath.sign(total))
+        if vanishes(combination):
+            return 0
+    raise DraftcertError("a threshold agrees with a probability to 3000 digits without being equal")
+
+
+def _mpf(number: Any) -> Any:
+    return mpmath.mpf(number.p) / number.q
+
+
+def vanishes(combination: Logarithms) -> bool:
+    """Whether the combination is zero, by unique factorisation."""
+    total: dict[int, sympy.Expr] = {}
+    for coefficient, base in combination:
+        for prime, power in cast("dict[int, int]", sympy.factorrat(base)).items():
+            total[prime] = total.get(prime, sympy.Integer(0)) + power * coefficient
+    return not any(total.values())
+
+
+def exact_certificate(row: Sequence[sympy.Expr], accepted_count: int, candidates: int) -> sympy.Expr:
+    """Theorems T1 to T3 on an exact row, as a sympy expression in nats: infinite below `candidates` rejected tokens."""
+    ordered = sorted(row, reverse=True)
+    accepted, competitors = ordered[:accepted_count], ordered[accepted_count : accepted_count + candidates]
+    if len(competitors) < candidates:
+        return sympy.oo
+    if not accepted:
+        return sympy.Integer(0)
+    pool = select_pool(accepted, competitors)
+    pooled = accepted[: pool.accepted] + competitors[candidates - pool.competitors :]
+    return sympy.Add(*(p * sympy.log(p / pool.level) for p in pooled if p != 0))
