@@ -4,8 +4,9 @@
 
 Every shape is checked against the float64 reference on the same device, then timed by events in shuffled rounds beside
 reading and copying the same logits, eager torch and torch.compile. Launches are counted by torch's profiler, and the
-launches are captured in a CUDA graph and replayed, which a synchronisation with the host would forbid. With prompts the
-decoder is measured too: `decoding.py` in bfloat16 with its passes recorded as CUDA graphs.
+launches are captured in a CUDA graph and replayed, which a synchronisation with the host would forbid. Beside the times
+stand those that `roofline.py` predicts without a GPU. With prompts the decoder is measured too: `decoding.py` in
+bfloat16 with its passes recorded as CUDA graphs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from draftcert.theory import DraftcertError
 SHAPES = tuple((rows, benchmark.VOCABULARY) for rows in (1, 64, 512, 2048))
 DTYPES = (torch.bfloat16, torch.float32)
 PAIR = "row_stats with KL"
+PREDICTED = Path(__file__).with_name("results") / "roofline.json"
 
 
 def milliseconds(call: Callable[[], object]) -> float:
@@ -43,9 +45,9 @@ def milliseconds(call: Callable[[], object]) -> float:
 
 def check(rows: torch.Tensor, draft: torch.Tensor, k: int, temperature: float) -> None:
     """The kernels against the float64 reference on the same device."""
-    from draftcert.runtime.rows.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda import launch
 
-    found, expected = launch(rows, k, temperature, draft), reference.statistics(rows, k, temperature)
+    (found, _), expected = launch.statistics(rows, k, temperature, draft), reference.statistics(rows, k, temperature)
     what = f"on {tuple(rows.shape)} {rows.dtype} at temperature {temperature}"
     for name in ("max", "argmax", "top_values", "top_ids"):
         if not torch.equal(getattr(found.stats, name), getattr(expected, name)):
@@ -70,12 +72,12 @@ def launches(call: Callable[[], object]) -> int:
 
 def captured(rows: torch.Tensor, k: int) -> bool:
     """Whether the launches replay from a CUDA graph to the same statistics."""
-    from draftcert.runtime.rows.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda import launch
 
-    expected = launch(rows, k).stats
+    expected = launch.statistics(rows, k)[0].stats
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        found = launch(rows, k).stats
+        found = launch.statistics(rows, k)[0].stats
     graph.replay()
     torch.cuda.synchronize()
     return all(torch.equal(getattr(found, name), value) for name, value in vars(expected).items())
@@ -83,7 +85,7 @@ def captured(rows: torch.Tensor, k: int) -> bool:
 
 def measure(rounds: int, k: int) -> dict[str, Any]:
     """Everything, as a document that JSON can hold."""
-    from draftcert.runtime.rows.cuda.row_stats import launch
+    from draftcert.runtime.rows.cuda import launch
 
     tables = []
     for count, size in SHAPES:
@@ -94,8 +96,8 @@ def measure(rounds: int, k: int) -> dict[str, Any]:
                 check(rows[:64], draft[:64], k, temperature)
             calls = benchmark.competitors(rows, k, compiled=True)
             ours: dict[str, Callable[[], object]] = {
-                STATS: lambda rows=rows: launch(rows, k),
-                PAIR: lambda rows=rows, draft=draft: launch(rows, k, 1.0, draft),
+                STATS: lambda rows=rows: launch.statistics(rows, k),
+                PAIR: lambda rows=rows, draft=draft: launch.statistics(rows, k, 1.0, draft),
             }
             calls = {name: calls[name] for name in (READ, COPY, EAGER, COMPILED)} | ours
             times = benchmark.interleaved(calls, rounds, milliseconds)
@@ -130,6 +132,23 @@ def goals(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def predictions(tables: list[dict[str, Any]]) -> list[str]:
+    """What roofline.py predicts for rows like these on this device, a line each beside what was measured."""
+    stored = json.loads(PREDICTED.read_text())
+    lines = []
+    for table in tables:
+        if (table["rows"], table["dtype"]) != (stored["rows"], stored["dtype"]):
+            continue
+        measured = table["milliseconds"][STATS]["median"]
+        for device, found in stored["predictions"]["row_stats"]["normal"]["devices"].items():
+            if device.split()[0] in torch.cuda.get_device_name():
+                lines.append(
+                    f"{STATS} of {table['rows']} rows: measured {measured:.4f} ms, predicted for {device} "
+                    f"{found['microseconds'] / 1e3:.4f} ms and the chain of the second launch"
+                )
+    return lines
+
+
 def decoding(prompts: Path, output: Path | None) -> list[str]:
     """The command that measures the decoder; its exit status 1 says that an output differs from greedy."""
     command = [sys.executable, str(Path(__file__).with_name("decoding.py")), str(prompts), "--per-category", "10"]
@@ -149,7 +168,7 @@ def main() -> int:
         return 2
     report = measure(options.rounds, options.keep)
     text = benchmark.markdown(report)
-    print(text)
+    print(text, *predictions(report["tables"]), sep="\n")
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")

@@ -22,11 +22,14 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from platformdirs import user_cache_path
 
 from ..support.locks import locked
 from ..theory.errors import DraftcertError
+
+Loaded = TypeVar("Loaded")
 
 # No -march=native: machines may share the cache, and a library itself chooses the widest instruction set they have.
 FLAGS = ["-O3", "-std=c++17", "-shared", "-fPIC", "-Wno-psabi"]
@@ -110,7 +113,7 @@ def load(
     )
 
 
-def loaded_if_possible(load: Callable[[], ctypes.CDLL], instead: str) -> ctypes.CDLL | None:
+def loaded_if_possible(load: Callable[[], Loaded], instead: str) -> Loaded | None:
     """What `load` returns, or `None` after a warning that says what happens `instead`, and why.
 
     Whatever goes wrong is a reason and no error: compiled kernels make the same results faster, and never decide

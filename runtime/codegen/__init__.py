@@ -22,7 +22,7 @@ from ..generated import FOLDER
 from ..rows.budgets import BUDGETS, RoundingBudget
 from .page import quoted
 from .printers import Cxx, Torch, TorchOfNumbers, Triton
-from .special import DOUBLE, SINGLE, Special
+from .special import DOUBLE, Special
 from .words import wrapped
 
 LAYERS = FOLDER.parents[1]
@@ -183,7 +183,7 @@ BACKENDS = (
             _TRITON_PRINTER,
             f'"""{_OF_FORMULAS}"""\n\n{_TRITON_IMPORTS} expm1, log1p\n',
         ),
-        special=SINGLE,
+        special=DOUBLE,
         budgets=Source(
             "triton_budgets.py", TRITON, _TRITON_PRINTER, f'"""{_OF_BUDGETS}"""\n\n{_TRITON_IMPORTS} log1p\n'
         ),

@@ -64,4 +64,3 @@ def truncation_bound(terms: int) -> sympy.Rational:
 
 
 DOUBLE = Special(Bennett, terms=10)
-SINGLE = Special(Bennett, terms=4)

@@ -178,26 +178,26 @@ inline double cpu_floored_entropy(double u, double w, double s, double V, double
 }
 
 // Bounds s in the Triton kernels.
-// x - max is rounded, 1/T and the product with it, and in the exponential the product with log2(e), 1.3 u: 4.3
-// |z| u at most.
-// Budget a142f5b37bcb129397f1eb0885c95d3be03665c1117fcb9d61e63cc88797cb39.
+// x - max is rounded, log2(e)/T, and the product of the two.
+// Budget 5a41b665e3efae4354ce104d4dee10892dd838223d3bb0b767022821cc75c972.
 inline double triton_slope() {
-    return 6.0;
+    return 3.0;
 }
 
 // Bounds c in the Triton kernels' sums, which are in float32.
-// A program reads b blocks into B sums. Each block costs 8 u: an exponential of 4 u that brings the sums to a
-// larger maximum, its product, the product that shifts z in the terms e^z z, its addition, and the addition of
-// the block. In adding up the B sums no more than 4 log2(B) additions follow one another. 32 u are for the
-// exponential of the weight, and in e^z z for the roundings of z and the product. The sums of all programs are
-// joined in float64.
-// Budget 1b915143c340e091eee220dc28bb4b552c6fda6f2bec77a41db03c68314d7322.
-inline double triton_sums(double u, double b, double B) {
-    return u*(8.0*b + 4.0*std::log2(B) + 32.0);
+// A lane reads b blocks of 32 logits. 4 u are for the power of 2 that a weight is, 31 u for adding up a block,
+// and 9 u for each block: its addition, a power of 4 u that brings the sums to a larger maximum, its product,
+// and in the terms that z enters three more for the shift of z. The lanes are joined by 5 additions after
+// another power and its product, 10 u. What is left of 48 u is more than the segments' sums in float64, tokens
+// with a weight below 2^-126, which count as 0, and second orders.
+// Budget 251dc52975709f692147b8453806a74805763f95df5e47a6a4ee4e9f00710309.
+inline double triton_sums(double u, double b) {
+    return u*(9.0*b + 48.0);
 }
 
 // Bounds c in the Triton kernels' second pass, which is in float64.
-// Each of B sums takes V/B terms. The exponential, adding up the sums, and the logarithm cost less than 64 w.
+// Each of B sums takes V/B terms. The exponential, 2 w, at most 18 additions that join the sums, and the
+// logarithm, 2 w ln V, cost less than 64 w.
 // Budget d6d3abf8b8f63f85d74741858381cd1a3f43710fba3ed3243d856c4f0b5c501b.
 inline double triton_refined_sums(double w, double V, double B) {
     return w*(64.0 + V/B);

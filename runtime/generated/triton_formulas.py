@@ -8,11 +8,11 @@ from ..rows.cuda.special import expm1, log1p
 
 @triton.jit
 def bennett(x):
-    """h(x) = (1 + x) ln(1 + x) - x on x >= -1, polynomial of 4 terms near 0."""
+    """h(x) = (1 + x) ln(1 + x) - x on x >= -1, polynomial of 10 terms near 0."""
     t0 = x + 2.0
     t1 = x/t0
     t2 = (x*x)/(t0*t0)
-    return tl.where((tl.abs(x) <= 1.0/4.0), 2.0*t2*(t1*(t1 + 1.0)*(t2*(t2*((1.0/9.0)*t2 + 1.0/7.0) + 1.0/5.0) + 1.0/3.0) + 1.0)/(1.0 - t1), tl.where((x <= -1.0), 1.0, -x + (x + 1.0)*log1p(x)))
+    return tl.where((tl.abs(x) <= 1.0/4.0), 2.0*t2*(t1*(t1 + 1.0)*(t2*(t2*(t2*(t2*(t2*(t2*(t2*(t2*((1.0/21.0)*t2 + 1.0/19.0) + 1.0/17.0) + 1.0/15.0) + 1.0/13.0) + 1.0/11.0) + 1.0/9.0) + 1.0/7.0) + 1.0/5.0) + 1.0/3.0) + 1.0)/(1.0 - t1), tl.where((x <= -1.0), 1.0, -x + (x + 1.0)*log1p(x)))
 
 
 @triton.jit

@@ -90,7 +90,7 @@ SYMBOLS = MappingProxyType(
             Argument(F, POSITIVE, "87 in float32 and 700 in float64: exponents below -F count as -F"),
             Argument(f, POSITIVE, "floor of an entropy"),
             Argument(b, S.Naturals0, "how often, at most, the running sums of a row were brought to a larger maximum"),
-            Argument(B, COUNT, "how many sums a program of a Triton kernel holds side by side"),
+            Argument(B, COUNT, "how many sums the second pass of a Triton kernel holds side by side"),
             Argument(G, SIZE, "mean gap of the row, sum p |z|, which is at most ln V", axis="rows"),
             Argument(D, SIZE, "sum p |y|, the mean gap of the drafter's logits under the target", axis="rows"),
             Argument(X, S.Reals, "sum p (z - y)", axis="rows"),
@@ -359,24 +359,21 @@ TRITON_SLOPE = RoundingBudget(
     name="triton_slope",
     bounds="s in the Triton kernels",
     arguments=of(),
-    expression=sympy.Integer(6),
-    derivation=(
-        "x - max is rounded, 1/T and the product with it, and in the exponential the product with log2(e), 1.3 u: "
-        "4.3 |z| u at most."
-    ),
+    expression=sympy.Integer(3),
+    derivation="x - max is rounded, log2(e)/T, and the product of the two.",
 )
 
 TRITON_SUMS = RoundingBudget(
     name="triton_sums",
     bounds="c in the Triton kernels' sums, which are in float32",
-    arguments=of(u, b, B),
-    expression=u * (8 * b + S(4) * log2(B) + 32),
+    arguments=of(u, b),
+    expression=u * (9 * b + 48),
     derivation=(
-        "A program reads b blocks into B sums. Each block costs 8 u: an exponential of 4 u that brings the sums to a "
-        "larger maximum, its product, the product that shifts z in the terms e^z z, its addition, and the addition of "
-        "the block. In adding up the B sums no more than 4 log2(B) additions follow one another. 32 u are for the "
-        "exponential of the weight, and in e^z z for the roundings of z and the product. The sums of all programs are "
-        "joined in float64."
+        "A lane reads b blocks of 32 logits. 4 u are for the power of 2 that a weight is, 31 u for adding up a block, "
+        "and 9 u for each block: its addition, a power of 4 u that brings the sums to a larger maximum, its product, "
+        "and in the terms that z enters three more for the shift of z. The lanes are joined by 5 additions after "
+        "another power and its product, 10 u. What is left of 48 u is more than the segments' sums in float64, tokens "
+        "with a weight below 2^-126, which count as 0, and second orders."
     ),
 )
 
@@ -386,7 +383,8 @@ TRITON_REFINED_SUMS = RoundingBudget(
     arguments=of(w, V, B),
     expression=w * (V / B + 64),
     derivation=(
-        "Each of B sums takes V/B terms. The exponential, adding up the sums, and the logarithm cost less than 64 w."
+        "Each of B sums takes V/B terms. The exponential, 2 w, at most 18 additions that join the sums, and the "
+        "logarithm, 2 w ln V, cost less than 64 w."
     ),
 )
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
+from types import ModuleType
 
 from torch import Tensor
 
+from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ..native import loaded_if_possible
 from . import reference
@@ -25,15 +28,26 @@ def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | N
     With a temperature, `max`, `logsumexp` and `top_values` are those of the divided logits; the order is always that of
     the logits as they are stored.
     """
-    if rows.device.type == "cuda":
-        with optional("cuda"):
-            from .cuda.row_stats import statistics as on_cuda
-
-        return on_cuda(rows, k, temperature, draft)
+    if rows.device.type == "mps":
+        raise DraftcertError("logits on mps, where torch has no float64: move them to the CPU with logits.cpu()")
+    kernels = cuda_kernels() if rows.device.type == "cuda" else None
+    if kernels is not None and kernels.serves(rows, k, temperature, draft):
+        return kernels.statistics(rows, k, temperature, draft)[0]
     stats = reference.statistics(rows, k, temperature)
     if draft is None:
         return Statistics(stats)
     return Statistics(stats, *reference.divergence(rows, draft, temperature))
+
+
+@functools.cache
+def cuda_kernels() -> ModuleType | None:
+    """The module of the launches on CUDA devices, or `None` after one warning where there is no triton."""
+    return loaded_if_possible(_launches, "CUDA tensors go through the slower reference in torch")
+
+
+def _launches() -> ModuleType:
+    with optional("cuda"):
+        return importlib.import_module(".cuda.launch", __package__)
 
 
 @functools.cache

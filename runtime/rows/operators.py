@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ...theory import DraftcertError
 from .certificates import certificates
-from .dispatch import cpu_kernels, cpu_kernels_tried, statistics
+from .dispatch import cpu_kernels, cpu_kernels_tried, cuda_kernels, statistics
 from .gradients import gradients, save
 from .inputs import refuse_rows
 from .program import decoded, largest_rank
@@ -141,6 +141,52 @@ def _(
     kinds = [(shape, torch.float64)] * 3 + [(shape, torch.int64), (shape, torch.bool), (shape, torch.uint8)]
     kinds += [(last, torch.float64), (last, torch.bool)]
     return tuple(target.new_empty(size, dtype=dtype) for size, dtype in kinds)
+
+
+# ---- CUDA -----------------------------------------------------------------------------------------------------------
+#
+# The kernels write the columns. What the host learns of them is each row's status: not 0 for what is no row of logits,
+# which the operators on tensors refuse, and for a row that its largest logits leave open, which they settle.
+
+
+@torch.library.impl(LIBRARY, "row_stats", "CUDA")
+def _row_stats_on_cuda(logits: Tensor, k: int) -> tuple[Tensor, ...]:
+    rows, kernels = logits.reshape(-1, logits.shape[-1]), cuda_kernels()
+    if kernels is None or not kernels.serves(rows, k, 1.0):
+        return row_stats_by_tensors(logits, k)
+    found, status = kernels.statistics(rows, k)
+    if bool(status.cpu().any()):
+        return row_stats_by_tensors(logits, k)
+    columns = (getattr(found.stats, name) for name in NAMES)
+    return tuple(column.view(logits.shape[:-1] + column.shape[1:]) for column in columns)
+
+
+@torch.library.impl(LIBRARY, "certify", "CUDA")
+def _certify_on_cuda(
+    target: Tensor, draft: Tensor | None, program: list[float], candidates: int, temperature: float, sound: bool, k: int
+) -> tuple[Tensor, ...]:
+    shape, size = target.shape[:-1], target.shape[-1]
+    rows, draft_rows = target.reshape(-1, size), None if draft is None else draft.reshape(-1, size)
+    arguments = (program, candidates, temperature, sound, k)
+    steps, kernels = decoded(program), cuda_kernels()
+    window = min(size, max(k, largest_rank(steps)) + candidates)
+    if kernels is None or not kernels.serves(rows, window, temperature, draft_rows, steps):
+        return certify_by_tensors(target, draft, *arguments)
+    found, status = kernels.certificates(rows, draft_rows, steps, candidates, temperature, sound, window)
+    told = status.cpu()
+    if bool((told & kernels.REFUSED).any()):
+        return certify_by_tensors(target, draft, *arguments)
+    columns = [getattr(found, field.name) for field in fields(found)]
+    if bool(told.any()):
+        left = told.nonzero()[:, 0].to(target.device)
+        again = certify_by_tensors(rows[left], None if draft_rows is None else draft_rows[left], *arguments)
+        for column, values in zip(columns, again, strict=True):
+            if column is not None:
+                column[left] = values
+    if draft is None:
+        columns[6:] = [target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool)]
+        return (*(column.view(shape) for column in columns[:6]), *columns[6:])
+    return tuple(column.view(shape) for column in columns)
 
 
 torch.library.register_autograd(certify_with_gradient, gradients, setup_context=save, lib=LIBRARY)

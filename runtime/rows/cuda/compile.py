@@ -7,44 +7,94 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from . import row_stats
-from .row_stats import BLOCK, FIELDS, SPLITS
+from ..program import Program
+from .enclosures import accepted_set
+from .launch import FINISH, REFINE, SPLIT, list_sizes
+from .merge import finish_certificates, finish_statistics
+from .refine import refine
+from .split import split
+
+KERNELS = {
+    "split": (split, SPLIT),
+    "finish_statistics": (finish_statistics, FINISH),
+    "finish_certificates": (finish_certificates, FINISH),
+    "refine": (refine, REFINE),
+}
+TYPES = {
+    "*fp32": "sums maxima",
+    "*fp64": "maximum_out logsumexp entropy top_values logsumexp_error entropy_error value_out level_out threshold_out "
+    "kl_out kl_error numbers",
+    "*i64": "keys argmax top_ids accepted_out",
+    "*i32": "groups",
+    "*i8": "exact certified",
+    "*u8": "passes status",
+    "i64": "row_stride draft_row_stride temperature_bits",
+    "i32": "size segment k window candidates",
+    "fp32": "rate",
+}
+MULTIPLES = {"logits", "draft", "row_stride", "draft_row_stride", "size", "segment"}
+"""What is a multiple of 16 where rows are aligned, as all memory that torch allocates is."""
 
 
 @dataclass(frozen=True)
 class MachineCode:
-    """Facts of a compiled kernel: 16-byte loads from global memory, registers a thread, bytes spilled."""
+    """A compiled kernel: registers a thread, bytes spilled, warps a program, and its lines of disassembly."""
 
     capability: int
-    wide_loads: int
     registers: int
     spilled_bytes: int
+    warps: int
+    lines: tuple[str, ...]
+
+    @property
+    def wide_loads(self) -> int:
+        """16-byte loads from global memory."""
+        return sum(bool(re.search(r"LDG\S*\.128", line)) for line in self.lines)
 
 
-def machine_code(capability: int, dtype: str, kept: int = 16, pair: bool = False, kernel: str = "split") -> MachineCode:
-    """Compile a kernel of `row_stats` for a compute capability (80, 90, 100) and logits of "bf16", "fp16" or "fp32".
+def machine_code(
+    capability: int,
+    dtype: str,
+    kernel: str = "split",
+    kept: int = 16,
+    pair: bool = False,
+    splits: int = 16,
+    program: Program | None = None,
+) -> MachineCode:
+    """Compile a kernel for a compute capability (80, 90, 100) and aligned rows of "bf16", "fp16" or "fp32".
 
-    `pair`: as it is with drafter logits. Rows are aligned.
+    `pair`: as it is with drafter logits; `program`: the rule of `finish_certificates`.
     """
-    function = getattr(row_stats, kernel)
-    constants = {"column_stride": 1, "draft_column_stride": 1, "K": kept, "BLOCK": BLOCK, "SPLITS": SPLITS}
-    constants |= {"FIELDS": FIELDS, "PAIR": pair}
-    types = {"logits": f"*{dtype}", "draft": f"*{dtype}", "row_stride": "i64", "draft_row_stride": "i64"}
-    types |= {"size": "i32", "segment": "i32", "inverse": "fp32", "relative": "fp32", "ln_size": "fp32"}
-    types |= {"sums": "*fp32", "keys_out": "*i64", "keys_in": "*i64", "temperature": "*fp64"}
-    types |= {"numbers": "*fp64", "top_values": "*fp64", "top_ids": "*i64"} | dict.fromkeys(constants, "constexpr")
+    function, options = KERNELS[kernel]
+    width, room = list_sizes(kept)
+    constants: dict[str, Any] = {"column_stride": 1, "draft_column_stride": 1, "VECTOR": 4 if dtype == "fp32" else 8}
+    constants |= {
+        "SPLITS": splits,
+        "PAIR": pair,
+        "K": width,
+        "ROOM": room,
+        "SOUND": True,
+        "CERTIFY": program is not None,
+    }
+    if program is not None:
+        constants["ACCEPTED"] = accepted_set(program)
+    types = {name: kind for kind, names in TYPES.items() for name in names.split()}
+    types |= {"logits": f"*{dtype}", "draft": f"*{dtype}"} | dict.fromkeys(constants, "constexpr")
     names = function.arg_names
-    # Pointers and sizes that are multiples of 16, as those of torch are.
-    multiples = {"logits", "row_stride", "draft", "draft_row_stride", "size", "segment"}
-    aligned = {(index,): [["tt.divisibility", 16]] for index, name in enumerate(names) if name in multiples}
+    aligned = {
+        (index,): [["tt.divisibility", 16]]
+        for index, name in enumerate(names)
+        if name in MULTIPLES or types[name].startswith("*")
+    }
     fixed = {(index,): constants[name] for index, name in enumerate(names) if name in constants}
     source = ASTSource(function, {name: types[name] for name in names}, fixed, aligned)
-    compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32))
+    compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
     with tempfile.TemporaryDirectory() as folder:
         cubin = Path(folder) / "kernel.cubin"
         cubin.write_bytes(compiled.asm["cubin"])
@@ -52,9 +102,10 @@ def machine_code(capability: int, dtype: str, kept: int = 16, pair: bool = False
         code = _disassemble("-sass", cubin)
     return MachineCode(
         capability=capability,
-        wide_loads=len(re.findall(r"LDG\S*\.128", code)),
         registers=int(re.findall(r"REG:(\d+)", usage)[-1]),
         spilled_bytes=int(re.findall(r"LOCAL:(\d+)", usage)[-1]),
+        warps=options["num_warps"],
+        lines=tuple(line for line in code.splitlines() if re.match(r"\s+/\*[0-9a-f]{4,}\*/", line)),
     )
 
 
