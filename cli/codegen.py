@@ -11,15 +11,16 @@ def codegen(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a committed file is stale.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Generate torch, C++ and Triton code from formulas that are proved and agreed.
+    """Generate torch, C++ and Triton code from proved and agreed formulas, and the pages made from records.
 
     Example: draftcert codegen --check
     """
+    from ..document import pages
     from ..runtime.codegen import check as stale_files
     from ..runtime.codegen import generate
 
-    written = [] if check else [str(path) for path in generate()]
-    stale = stale_files()
+    written = [] if check else [str(path) for path in generate(pages())]
+    stale = stale_files(pages())
     if as_json:
         print_json({"ok": not stale, "written": written, "stale": stale})
     else:

@@ -19,7 +19,7 @@ from ..theory.theorems import EVERY_FORMULA, THEOREMS
 from .claims import tell
 from .printing import escape_latex, latex, mathml, prose_html, prose_latex
 
-__all__ = ["Selection", "rules_table", "select", "write_document"]
+__all__ = ["Selection", "pages", "rules_table", "select", "write_document"]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is done next, how many pieces are done and how many there are."""
@@ -196,6 +196,12 @@ def _order_rows(order: Diagram) -> list[tuple[str, list[tuple[str, str]]]]:
             cells.append((mark, "" if verdict is None else verdict.reason))
         rows.append((str(narrow), cells))
     return rows
+
+
+def pages() -> dict[Path, str]:
+    """The pages of the documentation that are made from records, by their paths; none away from a checkout."""
+    docs = Path(__file__).parents[1] / "docs"
+    return {docs / "rules.md": rules_table()} if docs.is_dir() else {}
 
 
 def rules_table() -> str:

@@ -116,9 +116,7 @@ def test_every_layer_knows_it(tree):
 
 
 def test_its_documentation_is_generated_and_its_tests_pass(tree):
-    run(
-        tree, "-c", "import pathlib, draftcert.document as d; pathlib.Path('docs/rules.md').write_text(d.rules_table())"
-    )
+    run(tree, "-m", "draftcert", "codegen")
     assert "`squared(alpha)`" in (tree / "docs" / "rules.md").read_text()
     tests = [f"tests/theory/test_{name}.py" for name in ("rules", "completeness", "order")]
     assert " passed" in run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "squared or docs", *tests)

@@ -9,7 +9,7 @@ of docs/soundness.md. A formula without a `Proved` and an `Agreed` in the commit
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -249,23 +249,23 @@ def _differ(texts: dict[Path, str]) -> list[Path]:
     return [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
-def generate() -> list[Path]:
-    """Write the files that changed and return them.
+def generate(pages: Mapping[Path, str] | None = None) -> list[Path]:
+    """Write the files that changed, and those of `pages` (path to text, made elsewhere) that did; return them.
 
     Raises:
         DraftcertError: a formula lacks its evidence, or the page does not quote every budget once.
     """
-    texts = _expected()
+    texts = _expected() | dict(pages or {})
     written = _differ(texts)
     for path in written:
         write_whole(path, texts[path])
     return written
 
 
-def check() -> list[str]:
-    """What is wrong with the committed files: one line each, none when they are current."""
+def check(pages: Mapping[Path, str] | None = None) -> list[str]:
+    """What is wrong with the committed files, those of `pages` included: one line each, none when all are current."""
     try:
-        stale = _differ(_expected())
+        stale = _differ(_expected() | dict(pages or {}))
     except DraftcertError as error:
         return str(error).split("\n")
     return [f"{path.relative_to(LAYERS)} is not current: run `draftcert codegen`" for path in stale]

@@ -46,5 +46,5 @@ def test_rule_is_in_the_docs_table(name: str):
 
 
 def test_the_docs_table_is_current():
-    """Renew it with `python -c "from draftcert.document import rules_table; print(rules_table(), end='')"`."""
+    """`draftcert codegen` renews it."""
     assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == rules_table()
