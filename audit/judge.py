@@ -1,6 +1,6 @@
 """Rules and certificates over a whole audit, also for rules that were not measured.
 
-The most likely tokens kept at each position show a subset of what a rule accepts, and a certificate only falls when
+The most likely tokens stored at each position show a subset of what a rule accepts, and a certificate only falls when
 fewer tokens are accepted. So what is computed from them is exact where they show the accepted set and its competitors,
 and a lower bound elsewhere; acceptance is undercounted in the same way, never over.
 """
@@ -51,10 +51,10 @@ class Judge:
 
     def __call__(self, rule: Rule, candidates: int) -> Judged:
         """What a rule with `candidates` candidates gives at each position, or lower bounds of it."""
-        kept = self._log.shape[1]
-        accepted = accepted_set(program(rule), self._gaps, self._known, kept, sound=True).count
-        # At least `candidates` of the kept tokens must be left as competitors.
-        seen = accepted.clamp(max=kept - candidates)
+        stored = self._log.shape[1]
+        accepted = accepted_set(program(rule), self._gaps, self._known, stored, sound=True).count
+        # At least `candidates` of the stored tokens must be left as competitors.
+        seen = accepted.clamp(max=stored - candidates)
         value = project(self._log[:, 0].exp(), self._gaps, seen.clamp(min=1), candidates).value
         certificates = torch.where(accepted == 0, 0.0, value.clamp(min=0)).numpy()
         certified = None if self._kl is None else self._kl < certificates

@@ -73,7 +73,7 @@ def generate(
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens to generate at most.")] = 128,
     max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree, its root included.")] = 16,
     cost_aware: Annotated[
-        bool, typer.Option(help="Only as many nodes as pay by the target's latency, measured here once and kept.")
+        bool, typer.Option(help="Only as many nodes as pay by the target's latency, measured here once and cached.")
     ] = False,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",

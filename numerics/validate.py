@@ -85,7 +85,7 @@ class Profile:
     large: tuple[int, ...] = ()
     """Vocabularies of the last cases, with heavy-tailed logits only."""
     search_every: int | None = None
-    """Of the margin bounds, every so manieth is attacked."""
+    """One in so many of the margin bounds is attacked; none if not given."""
 
 
 PROFILES = {

@@ -170,14 +170,14 @@ def scan(source: str) -> Iterator[str]:
 
 def _without_comments(source: str) -> str:
     """The source without (nested) comments and string contents."""
-    kept, depth, position = [], 0, 0
+    outside, depth, position = [], 0, 0
     for token in re.finditer(r'\(\*|\*\)|"(?:[^"]|"")*"', source):
         if depth == 0:
-            kept.append(source[position : token.start()])
+            outside.append(source[position : token.start()])
         depth += {"(*": 1, "*)": -1}.get(token[0], 0)
         position = token.end()
-    kept.append(source[position:] if depth == 0 else "")
-    return " ".join(kept)
+    outside.append(source[position:] if depth == 0 else "")
+    return " ".join(outside)
 
 
 def statements(folder: Path = FOLDER) -> dict[str, str]:

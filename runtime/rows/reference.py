@@ -28,9 +28,9 @@ def top(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
     size = rows.shape[-1]
     ids = torch.arange(size, device=rows.device)
     preference = torch.where(rows > last, size, torch.where(rows == last, size - 1 - ids, -1))
-    kept = preference.topk(k, sorted=False).indices.sort(-1).values
-    values, order = rows.gather(-1, kept).sort(dim=-1, descending=True, stable=True)
-    return values, kept.gather(-1, order)
+    chosen = preference.topk(k, sorted=False).indices.sort(-1).values
+    values, order = rows.gather(-1, chosen).sort(dim=-1, descending=True, stable=True)
+    return values, chosen.gather(-1, order)
 
 
 def statistics(rows: Tensor, k: int, temperature: float = 1.0) -> RowStats:

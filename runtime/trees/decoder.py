@@ -29,7 +29,7 @@ from .tree import Tree
 from .verify import greedy_tokens, walk
 
 _TOP_KEPT = 16
-"""Most likely tokens kept of every row: what steps record and drafters learn from."""
+"""How many of the most likely tokens of every row are remembered: what steps record and drafters learn from."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class GreedyTreeDecoder:
     target's own greedy output, whatever the drafter; a relaxed rule may differ from it. `max_nodes`: nodes of a tree,
     the root included, at most.
     `latency`: cost-aware trees: only as many nodes as pay for themselves by this table of the target's latency, or
-    by the one "measured" on this machine (once, then kept). `fast`: use the forward pass of `few_rows` where there is
+    by the one "measured" on this machine (once, then cached). `fast`: use the forward pass of `few_rows` where there is
     one for the model; without, transformers' own. `fixed_shapes`: passes of few fixed shapes, which on a GPU are
     recorded as CUDA graphs.
 
@@ -202,14 +202,14 @@ class GreedyTreeDecoder:
                     cache.lengths[index] = len(sequence.prompt)
                 else:
                     cache.commit(index, outcome.path)
-                kept = _kept([*(tree.tokens[node] for node in outcome.path[1:]), outcome.token], sequence, eos)
-                observed.append((sequence, len(sequence.context) - 1, kept))
-                sequence.context.extend(kept)
+                taken = _taken([*(tree.tokens[node] for node in outcome.path[1:]), outcome.token], sequence, eos)
+                observed.append((sequence, len(sequence.context) - 1, taken))
+                sequence.context.extend(taken)
             committed = perf_counter()
             seconds = Seconds(drafted - start, passed - drafted, verified - passed, committed - verified)
             stats.add_pass(seconds)
-            for (sequence, prefix, kept), tree, (outcome, rows) in zip(observed, trees, results, strict=True):
-                step = Step(sequence.row, prefix, tree, outcome.path, outcome.token, tuple(kept), rows, seconds)
+            for (sequence, prefix, taken), tree, (outcome, rows) in zip(observed, trees, results, strict=True):
+                step = Step(sequence.row, prefix, tree, outcome.path, outcome.token, tuple(taken), rows, seconds)
                 stats.add(step)
                 yield step
             start = perf_counter()
@@ -252,15 +252,15 @@ def _prompts(input_ids: Any) -> list[list[int]]:
     return [[int(token) for token in row] for row in rows]
 
 
-def _kept(tokens: list[int], sequence: _Sequence, eos: frozenset[int]) -> list[int]:
+def _taken(tokens: list[int], sequence: _Sequence, eos: frozenset[int]) -> list[int]:
     """What is committed of the verified tokens: up to the first end of sequence, within the budget."""
-    kept = tokens[: sequence.remaining]
-    if (end := next((i for i, token in enumerate(kept) if token in eos), None)) is not None:
+    taken = tokens[: sequence.remaining]
+    if (end := next((i for i, token in enumerate(taken) if token in eos), None)) is not None:
         sequence.finish_reason = "eos"
-        return kept[: end + 1]
-    if len(kept) == sequence.remaining:
+        return taken[: end + 1]
+    if len(taken) == sequence.remaining:
         sequence.finish_reason = "length"
-    return kept
+    return taken
 
 
 def _observation(tree: Tree, path: tuple[int, ...], rows: RowStats) -> Observation:
