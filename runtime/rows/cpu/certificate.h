@@ -250,8 +250,8 @@ Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temp
   const int64_t m = rule.candidates, window = ranked.size();
   int passes = 1;
   const bool beyond = chosen().count < vocab && chosen().count + m > window;
-  const bool untold = cuts.surely.count < vocab && cuts.surely.count >= window;  // whether both cuts are the same
-  if (window < vocab && (beyond || untold)) {
+  const bool unknown = cuts.surely.count < vocab && cuts.surely.count >= window;  // whether both cuts are the same
+  if (window < vocab && (beyond || unknown)) {
     passes = 2;
     // All that any threshold may accept, in no order, then the candidates that follow them.
     const double lowest = maximum - reach * temperature - budgets::lowest_logit(kUnit, reach, temperature, maximum);
