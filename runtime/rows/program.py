@@ -216,11 +216,13 @@ def decoded(numbers: Sequence[float]) -> Program:
             Instruction(Op(int(op)), low, high, bool(strict))
             for op, strict, low, high in zip(*[iter(numbers)] * 4, strict=True)
         )
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DraftcertError(f"these {len(numbers)} numbers are no program of a rule: {error}") from error
     enclosures = cuts = 0
     for step in steps:
         effect = EFFECTS[step.op]
+        if step.op == Op.RANK and not 1 <= step.low < math.inf:
+            raise DraftcertError(f"the program of a rule accepts the {step.low} most likely tokens")
         if enclosures < effect.enclosures_taken or cuts < effect.cuts_taken:
             raise DraftcertError(f"the program of a rule takes more from its stack than there is at {step.op.name}")
         enclosures += effect.enclosures_left - effect.enclosures_taken

@@ -160,7 +160,7 @@ torch.save(found, {str(tmp_path / "found.pt")!r})
     assert torch.equal(torch.load(tmp_path / "found.pt"), certify(TARGET, fork(0.5)).value)
 
 
-@pytest.mark.parametrize("numbers", [[], [0.0] * 3, [99.0, 0, 0, 0], [12.0, 0, 1, 1] * 2, [15.0, 0, 0, 0], [0.0] * 4])
+@pytest.mark.parametrize("numbers", [[], [0.0] * 3, [99.0, 0, 0, 0], [float("nan"), 0, 0, 0], [12.0, 0, float("nan"), 0], [12.0, 0, 1, 1] * 2, [15.0, 0, 0, 0], [0.0] * 4])
 def test_numbers_that_are_no_program_are_refused(numbers):
     for operator in (operators.certify, operators.certify_by_tensors):
         with pytest.raises(DraftcertError, match="program of a rule"):
