@@ -6,7 +6,8 @@
 
 Most rows are settled by their k largest logits, which one traversal finds. Where the accepted set or the competitors
 reach beyond those, further exact traversals of those rows follow; `passes` says which rows needed them. Both functions
-are operators of torch (rows.operators), so that they compile, export and differentiate.
+are operators of torch (rows.operators), so that they compile, export and differentiate. An exported program holds what
+it needs of a rule; where it is loaded, `from draftcert import certify` makes the operators known to torch.
 """
 
 from __future__ import annotations

@@ -151,7 +151,8 @@ def test_an_exported_program_needs_no_rule(fork, tmp_path):
 
     torch.export.save(torch.export.export(Module(), (TARGET,)), tmp_path / "program.pt2")
     program = f"""
-import torch, draftcert.runtime
+import torch
+from draftcert import certify  # which registers the operators
 found = torch.export.load({str(tmp_path / "program.pt2")!r}).module()(torch.load({str(tmp_path / "target.pt")!r}))
 torch.save(found, {str(tmp_path / "found.pt")!r})
 """
@@ -160,7 +161,19 @@ torch.save(found, {str(tmp_path / "found.pt")!r})
     assert torch.equal(torch.load(tmp_path / "found.pt"), certify(TARGET, fork(0.5)).value)
 
 
-@pytest.mark.parametrize("numbers", [[], [0.0] * 3, [99.0, 0, 0, 0], [float("nan"), 0, 0, 0], [12.0, 0, float("nan"), 0], [12.0, 0, 1, 1] * 2, [15.0, 0, 0, 0], [0.0] * 4])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [],
+        [0.0] * 3,
+        [99.0, 0, 0, 0],
+        [float("nan"), 0, 0, 0],
+        [12.0, 0, float("nan"), 0],
+        [12.0, 0, 1, 1] * 2,
+        [15.0, 0, 0, 0],
+        [0.0] * 4,
+    ],
+)
 def test_numbers_that_are_no_program_are_refused(numbers):
     for operator in (operators.certify, operators.certify_by_tensors):
         with pytest.raises(DraftcertError, match="program of a rule"):
