@@ -29,7 +29,10 @@ struct Program {
   explicit Program(c10::ArrayRef<double> numbers) {
     if (numbers.size() % 4) return;
     for (size_t i = 0; i < numbers.size(); i += 4) {
-      if (!(numbers[i] >= DRAFTCERT_CONSTANT && numbers[i] <= DRAFTCERT_OR)) return steps.clear();
+      if (!(numbers[i] >= DRAFTCERT_CONSTANT && numbers[i] <= DRAFTCERT_OR)) {
+        steps.clear();
+        return;
+      }
       steps.push_back({int32_t(numbers[i]), numbers[i + 1] != 0, numbers[i + 2], numbers[i + 3]});
       if (steps.back().op == DRAFTCERT_RANK && steps.back().low >= 1)
         largest_rank = std::max(largest_rank, int64_t(std::min(steps.back().low, 0x1p62)));
