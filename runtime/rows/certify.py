@@ -11,6 +11,8 @@ are operators of torch (runtime.rows.operators), so that they compile, export an
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from ...theory import DraftcertError, Rule
@@ -18,8 +20,11 @@ from . import operators
 from .inputs import without_padding
 from .records import Certificate, RowStats
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
-def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> RowStats:
+
+def row_stats(logits: Float[Tensor, "*rows vocab"], k: int = 16, vocab_size: int | None = None) -> RowStats:
     """Maximum, argmax, logsumexp, entropy and the k largest logits of each row, in one traversal.
 
     Args:
@@ -45,10 +50,10 @@ def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> Row
 
 
 def certify(
-    target_logits: Tensor,
+    target_logits: Float[Tensor, "*rows vocab"],
     rule: Rule | str,
     candidates: int = 1,
-    draft_logits: Tensor | None = None,
+    draft_logits: Float[Tensor, "*rows vocab"] | None = None,
     temperature: float = 1.0,
     *,
     sound: bool = True,

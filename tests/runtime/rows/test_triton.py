@@ -23,7 +23,7 @@ def test_interpreted_kernels_against_the_reference():
     out = run(
         """
         import torch
-        from draftcert.runtime import reference
+        from draftcert.runtime.rows import reference
         from draftcert.runtime.rows.cuda import row_stats as kernel
 
         generator = torch.Generator().manual_seed(0)
@@ -62,7 +62,7 @@ def test_interpreted_divergence_and_temperature_against_the_reference():
     out = run(
         """
         import torch
-        from draftcert.runtime import reference
+        from draftcert.runtime.rows import reference
         from draftcert.runtime.rows.cuda import row_stats as kernel
 
         generator = torch.Generator().manual_seed(1)
