@@ -6,20 +6,25 @@ could have certified another position. The certificate-weighted loss is the hing
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from ..runtime.rows import certify
 from ..theory import DraftcertError, Rule
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
 
 def certificate_hinge(
-    target_logits: Tensor,
-    draft_logits: Tensor,
+    target_logits: Float[Tensor, "*rows vocab"],
+    draft_logits: Float[Tensor, "*rows vocab"],
     rule: Rule | str = "strict_greedy",
     candidates: int = 1,
     inside: float = 1.0,
     plain: float = 0.0,
-) -> Tensor:
+) -> Float[Tensor, ""]:
     """The mean over rows of `max(KL - inside C, 0) + plain KL`, in nats; differentiable in the draft logits.
 
     It is 0 exactly where every row has `KL <= inside C`; below 1, `inside` asks for a reserve. The target is held

@@ -12,6 +12,8 @@ it needs of a rule; where it is loaded, `from draftcert import certify` makes th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
@@ -21,8 +23,11 @@ from .inputs import without_padding
 from .program import encoded
 from .records import Certificate, RowStats
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
-def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> RowStats:
+
+def row_stats(logits: Float[Tensor, "*rows vocab"], k: int = 16, vocab_size: int | None = None) -> RowStats:
     """Maximum, argmax, logsumexp, entropy and the k largest logits of each row, in one traversal.
 
     Args:
@@ -48,10 +53,10 @@ def row_stats(logits: Tensor, k: int = 16, vocab_size: int | None = None) -> Row
 
 
 def certify(
-    target_logits: Tensor,
+    target_logits: Float[Tensor, "*rows vocab"],
     rule: Rule | str,
     candidates: int = 1,
-    draft_logits: Tensor | None = None,
+    draft_logits: Float[Tensor, "*rows vocab"] | None = None,
     temperature: float = 1.0,
     *,
     sound: bool = True,

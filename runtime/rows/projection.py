@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ..generated import torch_formulas as formulas
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float64, Int64
+
 
 @dataclass(frozen=True)
 class Projection:
     """The level projection of each row: `value` in nats, `level` as a probability, `pool` over the window's tokens."""
 
-    value: Tensor
-    level: Tensor
-    pool: Tensor
+    value: Float64[Tensor, "*rows"]
+    level: Float64[Tensor, "*rows"]
+    pool: Bool[Tensor, "*rows window"]
 
 
-def project(top_probability: Tensor, gaps: Tensor, accepted: Tensor, candidates: int) -> Projection:
-    """Theorems T1 to T3 on rows whose `accepted + candidates` first tokens are in the window `gaps` `[rows, window]`.
+def project(
+    top_probability: Float64[Tensor, "*rows"],
+    gaps: Float64[Tensor, "*rows window"],
+    accepted: Int64[Tensor, "*rows"],
+    candidates: int,
+) -> Projection:
+    """Theorems T1 to T3 on rows whose `accepted + candidates` first tokens are in the window `gaps`.
 
     With r = p/p_(1) - 1 = expm1(-gap), sum_A (r - x)_+ falls and sum_M (x - r)_+ grows in x: an accepted token belongs
     to the pool iff the first is below the second at its own r, a competitor iff it is above. Both are cumulative sums.

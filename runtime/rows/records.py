@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float64, Int64, UInt8
 
 
 @dataclass(frozen=True)
@@ -16,14 +20,14 @@ class RowStats:
     logits lie within `logsumexp_error` and `entropy_error` of the values given. No tensor is a view of another.
     """
 
-    max: Tensor
-    argmax: Tensor
-    logsumexp: Tensor
-    entropy: Tensor
-    top_values: Tensor
-    top_ids: Tensor
-    logsumexp_error: Tensor
-    entropy_error: Tensor
+    max: Float64[Tensor, "*rows"]
+    argmax: Int64[Tensor, "*rows"]
+    logsumexp: Float64[Tensor, "*rows"]
+    entropy: Float64[Tensor, "*rows"]
+    top_values: Float64[Tensor, "*rows k"]
+    top_ids: Int64[Tensor, "*rows k"]
+    logsumexp_error: Float64[Tensor, "*rows"]
+    entropy_error: Float64[Tensor, "*rows"]
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class Statistics:
     """
 
     stats: RowStats
-    kl: Tensor | None = None
-    kl_error: Tensor | None = None
+    kl: Float64[Tensor, "*rows"] | None = None
+    kl_error: Float64[Tensor, "*rows"] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,11 @@ class Certificate:
     - `kl`: KL(target || draft) in nats, and `certified`: kl < value. `None` without drafter logits.
     """
 
-    value: Tensor
-    level: Tensor
-    threshold: Tensor
-    accepted: Tensor
-    exact: Tensor
-    passes: Tensor
-    kl: Tensor | None = None
-    certified: Tensor | None = None
+    value: Float64[Tensor, "*rows"]
+    level: Float64[Tensor, "*rows"]
+    threshold: Float64[Tensor, "*rows"]
+    accepted: Int64[Tensor, "*rows"]
+    exact: Bool[Tensor, "*rows"]
+    passes: UInt8[Tensor, "*rows"]
+    kl: Float64[Tensor, "*rows"] | None = None
+    certified: Bool[Tensor, "*rows"] | None = None

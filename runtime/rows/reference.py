@@ -8,6 +8,7 @@ docs/soundness.md derives the rounding budgets.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,12 +17,15 @@ from ..generated import torch_budgets as budgets
 from ..generated import torch_formulas as formulas
 from .records import RowStats
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64, Int64
+
 UNIT = torch.finfo(torch.float64).eps / 2
 """Unit roundoff u of float64."""
 TINY = torch.finfo(torch.float64).tiny
 
 
-def top(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def top(rows: Float[Tensor, "*rows vocab"], k: int) -> tuple[Float[Tensor, "*rows k"], Int64[Tensor, "*rows k"]]:
     """The k largest values of each row, descending, and their ids; equal values by lowest id, unlike `torch.topk`."""
     last = rows.topk(k).values[..., -1:]
     # Everything above the k-th value is in; of the tokens equal to it as many as still fit, lowest ids first.
@@ -33,7 +37,7 @@ def top(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values, chosen.gather(-1, order)
 
 
-def statistics(rows: Tensor, k: int, temperature: float = 1.0) -> RowStats:
+def statistics(rows: Float[Tensor, "*rows vocab"], k: int, temperature: float = 1.0) -> RowStats:
     """`RowStats` of the checked matrix `rows`; `temperature` divides the gaps, so the order is that of the raw logits.
 
     With a temperature the logits reported are divided by it too.
@@ -64,13 +68,15 @@ def _precision(rows: Tensor) -> tuple[float, float]:
     return budgets.reference_sums(UNIT, rows.shape[-1]), budgets.reference_slope()
 
 
-def moments(gaps: Tensor) -> tuple[Tensor, Tensor]:
+def moments(gaps: Float64[Tensor, "*rows vocab"]) -> tuple[Float64[Tensor, "*rows"], Float64[Tensor, "*rows"]]:
     """`sum e^-gap` and `sum e^-gap gap`, where a gap of +inf is a token of probability zero."""
     weights = torch.exp(-gaps)
     return weights.sum(-1), (weights * torch.where(gaps.isinf(), 0.0, gaps)).sum(-1)
 
 
-def divergence(target: Tensor, draft: Tensor, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
+def divergence(
+    target: Float[Tensor, "*rows vocab"], draft: Float[Tensor, "*rows vocab"], temperature: float = 1.0
+) -> tuple[Float64[Tensor, "*rows"], Float64[Tensor, "*rows"]]:
     """KL(target || draft) of matrices of logits in nats, and a bound of its error.
 
     +inf where the drafter gives no probability to a token the target gives some.
@@ -89,7 +95,9 @@ def divergence(target: Tensor, draft: Tensor, temperature: float = 1.0) -> tuple
     return value, torch.where(value.isinf(), 0.0, error)
 
 
-def _log_probabilities(rows: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+def _log_probabilities(
+    rows: Float[Tensor, "*rows vocab"], temperature: float
+) -> tuple[Float64[Tensor, "*rows vocab"], Float64[Tensor, "*rows vocab"]]:
     """Log-softmax from gaps, and a bound of its error."""
     gaps = (rows.amax(-1, keepdim=True).double() - rows.double()) / temperature
     mass, moment = moments(gaps)

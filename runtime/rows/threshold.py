@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,6 +16,9 @@ from ...theory import DraftcertError
 from ..generated import torch_budgets as budgets
 from .program import Instruction, Op, Program
 from .reference import UNIT
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float64, Int64
 
 
 class Enclosure(NamedTuple):
@@ -63,15 +66,17 @@ class AcceptedSet:
     `decided` is False where a token lies so near to the threshold that float64 cannot tell on which side.
     """
 
-    count: Tensor
-    gap: Tensor
-    decided: Tensor
+    count: Int64[Tensor, "*rows"]
+    gap: Float64[Tensor, "*rows"]
+    decided: Bool[Tensor, "*rows"]
 
 
-def accepted_set(steps: Program, gaps: Tensor, known: Known, size: int, *, sound: bool) -> AcceptedSet:
+def accepted_set(
+    steps: Program, gaps: Float64[Tensor, "*rows window"], known: Known, size: int, *, sound: bool
+) -> AcceptedSet:
     """Evaluate the program of a rule on rows given the gaps of their most likely tokens.
 
-    `gaps` `[rows, window]` ascends and starts with 0; counts that reach beyond the window are reported as `window`
+    `gaps` ascends and starts with 0; counts that reach beyond the window are reported as `window`
     unless the condition accepts all `size` tokens of the vocabulary.
     """
     stack: list[Any] = []

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from ...theory.errors import DraftcertError
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int64
 
 
 @dataclass(frozen=True)
@@ -92,15 +97,15 @@ class Tree:
             nodes.append(self.parents[nodes[-1]])
         return tuple(reversed(nodes))
 
-    def ancestor_mask(self) -> torch.Tensor:
-        """Bool `[nodes, nodes]`: row i is true at i and its ancestors, all a node may attend to among the nodes."""
+    def ancestor_mask(self) -> Bool[Tensor, "nodes nodes"]:
+        """Row i is true at i and its ancestors, all a node may attend to among the nodes."""
         mask = torch.eye(len(self), dtype=torch.bool)
         for node in range(1, len(self)):
             mask[node] |= mask[self.parents[node]]
         return mask
 
-    def positions(self, prefix: int) -> torch.Tensor:
-        """Position ids `[nodes]` when `prefix` tokens precede the root: siblings share the position of their depth."""
+    def positions(self, prefix: int) -> Int64[Tensor, " nodes"]:
+        """Position ids when `prefix` tokens precede the root: siblings share the position of their depth."""
         return torch.tensor(self.depths) + prefix
 
     def pruned(self, nodes: int) -> Tree:

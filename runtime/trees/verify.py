@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import torch
+from torch import Tensor
 
 from ...theory.conditions import Condition, RankCondition, fold_conditions
 from ...theory.errors import DraftcertError
@@ -20,6 +20,9 @@ from ...theory.rule import Rule
 from ..rows.certify import certify, row_stats
 from ..rows.records import RowStats
 from .tree import Tree
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 class Verification(NamedTuple):
@@ -33,11 +36,11 @@ class Verification(NamedTuple):
     token: int
 
 
-def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule | str) -> Verification:
+def verify_tree(target_logits: Float[Tensor, "nodes vocab"], tree: Tree, rule: Rule | str) -> Verification:
     """Walk the tree by the target's logits.
 
     Args:
-        target_logits: `[nodes, vocab]`, row i the target's logits after node i. Any float dtype; nothing is rounded.
+        target_logits: row i is the target's logits after node i. Any float dtype; nothing is rounded.
         tree: the draft.
         rule: the acceptance rule or its text.
 
@@ -61,8 +64,8 @@ def verify_tree(target_logits: torch.Tensor, tree: Tree, rule: Rule | str) -> Ve
     return walk(target_logits, tree, parse_rule(rule), greedy_tokens(target_logits, stats))
 
 
-def greedy_tokens(logits: torch.Tensor, stats: RowStats) -> list[int]:
-    """The greedy token of each row `[rows, vocab]` by its statistics (ties by lowest id).
+def greedy_tokens(logits: Float[Tensor, "rows vocab"], stats: RowStats) -> list[int]:
+    """The greedy token of each row by its statistics (ties by lowest id).
 
     Raises:
         DraftcertError: a row of equal values, which determines none.
@@ -79,7 +82,7 @@ def greedy_tokens(logits: torch.Tensor, stats: RowStats) -> list[int]:
     return stats.argmax.tolist()
 
 
-def walk(logits: torch.Tensor, tree: Tree, rule: Rule, greedy: Sequence[int]) -> Verification:
+def walk(logits: Float[Tensor, "nodes vocab"], tree: Tree, rule: Rule, greedy: Sequence[int]) -> Verification:
     """`verify_tree` without the checks, given the greedy token of every row."""
     path = [0]
     fixed = fixed_count(rule)
@@ -97,8 +100,8 @@ def walk(logits: torch.Tensor, tree: Tree, rule: Rule, greedy: Sequence[int]) ->
     return Verification(tuple(path), greedy[path[-1]])
 
 
-def rank(row: torch.Tensor, token: int) -> int:
-    """1-based rank of a token in its row `[vocab]`: by logit descending, ties by lowest id."""
+def rank(row: Float[Tensor, " vocab"], token: int) -> int:
+    """1-based rank of a token in its row: by logit descending, ties by lowest id."""
     return int((row > row[token]).sum() + (row[:token] == row[token]).sum()) + 1
 
 
@@ -116,6 +119,6 @@ def _limit(condition: Condition) -> int:
     return int(condition.limit)
 
 
-def accepted_count(row: torch.Tensor, rule: Rule) -> int:
-    """How many tokens of one row `[vocab]` the rule accepts."""
+def accepted_count(row: Float[Tensor, " vocab"], rule: Rule) -> int:
+    """How many tokens of one row the rule accepts."""
     return int(certify(row[None], rule).accepted[0])
