@@ -189,7 +189,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     found = [row_stats(logits, 4), row_stats(logits, 4), certify(logits, "strict_greedy")]
 text, = {str(warning.message) for warning in caught}
-assert len(caught) == 1 and "need a C++17 compiler" in text, caught
+assert len(caught) == 1 and "no C++17 compiler" in text, caught
 torch.save([vars(result) for result in found], "found.pt")
 """
     torch.save(TARGET, tmp_path / "logits.pt")
