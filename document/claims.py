@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import sympy
 from sympy import Symbol
 
+from ..theory.rule import RuleFamily
 from ..theory.theorem import (
     AtLeast,
     Certificate,
@@ -17,12 +18,15 @@ from ..theory.theorem import (
     Infimum,
     Limit,
     LowerBound,
+    OfRule,
     Optimum,
     Rows,
+    RuleBound,
     SumAtLeast,
     SumEqual,
     UpperBound,
 )
+from ..theory.theorems import THEOREMS
 from .printing import SumOver
 
 C = Symbol("C")
@@ -73,7 +77,8 @@ def domain_lines(domain: Domain) -> tuple[Line, ...]:
         inner = sympy.Interval(each.lower, each.upper, each.open_below, each.open_above or each.upper == sympy.oo)
         if inner is sympy.S.EmptySet or isinstance(inner, sympy.FiniteSet):
             inner = sympy.FiniteSet(each.lower)
-        lines.append(Line("integer" if each.integer else "", relation(sympy.Contains, each.symbol, inner)))
+        words = "integer" if each.integer else "finite" if each.open_above and each.upper == sympy.oo else ""
+        lines.append(Line(words, relation(sympy.Contains, each.symbol, inner)))
     return tuple(lines)
 
 
@@ -102,8 +107,32 @@ def _sum(terms: Mapping[str, sympy.Expr]) -> sympy.Expr:
     return sympy.Add(*(SumOver(Symbol(name), term) for name, term in terms.items() if term != 0))  # type: ignore[arg-type]
 
 
-def tell(claim: Claim) -> Told:
+def _of_rule(bound: RuleBound) -> Told:
+    """What a theorem says of a rule: a number, or where the value is told."""
+    words = f"{bound.end.value} for {_called(bound.rule, tuple(each.symbol for each in bound.rule.parameters))}"
+    words += ", margin to the last candidate" if bound.known == "coverage" else ""
+    formula = None
+    if isinstance(bound.value, OfRule):
+        words += f": that of {_called(bound.value.family, bound.value.arguments)}"
+    elif isinstance(bound.value, tuple):
+        names = [name for name, theorem in THEOREMS.items() if any(c in bound.value for c in theorem.conclusions)]
+        words += f": {'the larger of those of ' if len(names) > 1 else 'as in '}{' and '.join(names)}"
+    else:
+        formula = relation(sympy.Eq, C, bound.value)
+    words += "" if bound.sharp else " (valid, not known to be sharp)"
+    words += "" if bound.attained or not bound.sharp else " (approached)"
+    given = tuple(Line(formula=relation(sympy.Eq, symbol, value)) for symbol, value in bound.at.items())
+    return Told((Line(words, formula),), (*domain_lines(bound.where), *given))
+
+
+def _called(family: RuleFamily, arguments: tuple[sympy.Expr, ...]) -> str:
+    return f"{family.name}({', '.join(map(str, arguments))})" if arguments else family.name
+
+
+def tell(claim: Claim | RuleBound) -> Told:
     """The claim in words and formulas."""
+    if isinstance(claim, RuleBound):
+        return _of_rule(claim)
     if isinstance(claim, Equal):
         return Told((Line(formula=relation(sympy.Eq, claim.left, claim.right)),), domain_lines(claim.domain))
     if isinstance(claim, AtLeast):

@@ -1,29 +1,51 @@
-"""`margin_bounds`: the sharp range of the certificate when only a margin of the target is known (M1 to M7).
+"""`margin_bounds`: the sharp range of the certificate when only a margin of the target is known.
 
-The bounds are certificates themselves, those of the extremal targets: so they are stated here as targets, and the one
-formula of the certificate gives their values. Masses that are left out are spread over tokens too small to matter, for
-a vocabulary that may be of any size.
+What is known stands in the theorems (`theory.theorem.RuleBound`): for which rules, margins and vocabularies a claim
+gives an end of the range, and the extremal targets that reach it. Here these targets are evaluated, exactly. Masses
+that are left out are spread over tokens too small to matter, for a vocabulary that may be of any size.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from functools import cache, lru_cache
+from typing import Any
 
-from flint import arb, fmpq
+import sympy
+from flint import arb
+from sympy.logic.boolalg import Boolean
 
-from ..theory import DraftcertError, Rule, parse_rule
-from ..theory.margins import TREE_LAST_MARGIN, TREE_RATIO
-from .balls import formula_function, precision, to_fmpq
+from ..theory import DraftcertError, Rule, RuleFamily, parse_rule
+from ..theory.exact import logarithms, sign
+from ..theory.rule import AllOf, AnyOf, Atom
+from ..theory.theorem import (
+    CANDIDATES,
+    MARGIN,
+    VOCABULARY,
+    Certificate,
+    End,
+    Family,
+    Infimum,
+    Margin,
+    OfRule,
+    Range,
+    Role,
+    RuleBound,
+    Supremum,
+)
+from .balls import ball_function, precision, to_fmpq
 from .certificate import projected
 from .decide import accepted_count
 from .enclosure import Enclosure, is_certain
 from .row import read_number, read_row
 
-ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
+Values = Mapping[Any, Any]
+"""Exact numbers by symbol."""
+LAST_BITS = 1 << 16
+"""A stated value is given up with an error if it still may be 0 at this precision."""
+Extreme = Certificate | Infimum | Supremum
 
 
 @dataclass(frozen=True)
@@ -46,7 +68,7 @@ def margin_bounds(
     candidates: int = 1,
     *,
     gap: Any,
-    known: Literal["top2", "coverage"] = "top2",
+    known: Margin = "top2",
     vocabulary: int | None = None,
     digits: int = 50,
 ) -> tuple[MarginBound, MarginBound]:
@@ -60,9 +82,9 @@ def margin_bounds(
             certificate is the least or greatest of the parts; the other bound is valid, and not sharp.
         candidates: how many tokens the drafter proposes.
         gap: `p_(1) - p_(2)` for `top2`, `p_(1) - p_(m+1)` for `coverage` with m candidates; in [0, 1], read exactly.
-        known: which gap is known. `coverage` speaks of strict greedy.
-        vocabulary: number of tokens, more than `candidates`; any if not given. What the theory does not state for this
-            size is the bound for any size, and not sharp.
+        known: which gap is known. What the theory states for `coverage` speaks of strict greedy.
+        vocabulary: number of tokens, more than `candidates`; any if not given. What is only approached as vocabularies
+            grow is valid for one of a given size, and not sharp.
         digits: correct digits of the bounds.
 
     Raises:
@@ -83,199 +105,205 @@ def margin_bounds(
         raise DraftcertError(f"gap = {gap}: a difference of two probabilities, largest first, lies in [0, 1]")
     if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
         raise DraftcertError(f"candidates = {candidates!r}: give a whole number, at least 1")
-    rule = parse_rule(rule)
     if vocabulary is not None and (isinstance(vocabulary, bool) or vocabulary <= candidates):
         raise DraftcertError(f"vocabulary = {vocabulary!r}: give more tokens than the {candidates} candidates")
-    bounds = _Bounds(candidates, margin, vocabulary, digits)
-    if known == "coverage":
-        if rule != parse_rule("strict_greedy"):
-            raise DraftcertError(f"known='coverage' is a bound for strict_greedy, not for {rule}")
-        return bounds.coverage()
-    if known != "top2":
+    if known not in ("top2", "coverage"):
         raise DraftcertError(f"known = {known!r}: give 'top2' or 'coverage'")
-    return bounds.of(ast.parse(str(rule), mode="eval").body)
+    values = {
+        MARGIN: sympy.Rational(margin.numerator, margin.denominator),
+        CANDIDATES: sympy.Integer(candidates),
+        VOCABULARY: sympy.oo if vocabulary is None else sympy.Integer(vocabulary),
+    }
+    case = _Case(values, known, digits)
+    low, high = (case.tightest(parse_rule(rule), end) for end in (End.INFIMUM, End.SUPREMUM))
+    return low, high
 
 
-class _Bounds:
-    """The bounds for one number of candidates, one gap, and one vocabulary or any."""
+@dataclass(frozen=True)
+class _Case:
+    """What is known of the target and the drafter: the margin, the candidates and the vocabulary, by symbol."""
 
-    def __init__(self, candidates: int, gap: Fraction, vocabulary: int | None, digits: int) -> None:
-        self.m, self.g, self.V, self.digits = candidates, gap, vocabulary, digits
+    values: Values
+    known: Margin
+    digits: int
 
-    def of(self, node: ast.expr) -> tuple[MarginBound, MarginBound]:
-        """Bounds of a rule's expression, as `parse_rule` reads it."""
-        if isinstance(node, ast.BinOp):
-            (low, high), (low2, high2) = self.of(node.left), self.of(node.right)
-            choose = min if isinstance(node.op, ast.BitAnd) else max
-            best_low, best_high = (choose(pair, key=lambda bound: bound.value) for pair in ((low, low2), (high, high2)))
-            both = isinstance(node.op, ast.BitAnd)
-            return _weaken(best_low, both), _weaken(best_high, not both)
-        name = ast.unparse(node).split("(")[0]
-        if not hasattr(self, name) or name not in FAMILIES_WITH_BOUNDS:
-            raise DraftcertError(f"no bound is known for {ast.unparse(node)} from a margin of the target alone")
-        values = [Fraction(ast.unparse(value).replace(" ", "")) for value in getattr(node, "args", ())]
-        return getattr(self, name)(*values)
+    def tightest(self, rule: Rule, end: End) -> MarginBound:
+        """The best bound that theorems state for a rule, or its parts give: a sharp one where there is any."""
+        found = [*self._stated(rule, end)]
+        if not found and isinstance(rule, (AllOf, AnyOf)):
+            # The certificate is the least (greatest) of those of the parts, and so is its infimum (supremum).
+            part_end = End.INFIMUM if isinstance(rule, AllOf) else End.SUPREMUM
+            best = _extreme((self.tightest(part, end) for part in rule.parts), part_end)
+            found = [best if part_end is end else _weakened(best)]
+        if not found:
+            raise DraftcertError(
+                f"no bound is known for {rule} from a margin of the target alone, which is known='{self.known}'"
+            )
+        sharp = [bound for bound in found if bound.sharp] or found
+        best = _extreme(sharp, End.SUPREMUM if end is End.INFIMUM else End.INFIMUM)
+        # No certificate lies beyond 0 and infinity, so a bound that does not either is reached.
+        trivial = best.ball == 0 if end is End.SUPREMUM else not best.ball.is_finite()
+        return replace(best, attained=True, sharp=True) if trivial else best
 
-    def strict_greedy(self) -> tuple[MarginBound, MarginBound]:
-        """M1 and M7: all competitors equal, against all mass spread evenly or on two tokens."""
-        share = (1 - self.g) / self.V if self.V else ZERO
-        even = self._bound([self.g + share], [share] * self.m, attained=self.V is not None or self.g == 1)
-        return self._above(ONE), max(even, self._spike(), key=lambda bound: bound.value)
+    def _stated(self, rule: Rule, end: End) -> Iterator[MarginBound]:
+        """The bounds of all theorems that hold in this case."""
+        for stated in _rule_bounds():
+            parameters = parameters_of(rule, stated.rule)
+            if stated.end is not end or stated.known != self.known or parameters is None:
+                continue
+            values = self.all_values(stated, parameters)
+            if _holds(stated, rule, values):
+                yield from self._evaluated(stated, values)
 
-    def coverage(self) -> tuple[MarginBound, MarginBound]:
-        """M6: the margin to the last of the candidates."""
-        if self.g == 1:
-            point_mass = self._bound([ONE], [ZERO] * self.m)
-            return point_mass, point_mass
+    def all_values(self, stated: RuleBound, parameters: Values) -> Values:
+        """The values of all symbols that the bound speaks of."""
+        values = {**self.values, **parameters}
+        for symbol, expression in stated.at.items():
+            values[symbol] = _at(expression, values)
+        return values
+
+    def _evaluated(self, stated: RuleBound, values: Values) -> Iterator[MarginBound]:
+        if isinstance(stated.value, OfRule):
+            other = stated.value.family(*(_at(argument, values) for argument in stated.value.arguments))
+            bounds = [self.tightest(other, stated.end)]
+        elif isinstance(stated.value, tuple):
+            bounds = [self._certificate(each, values) for each in stated.value if _has_rows(each, values)]
+        else:
+            bounds = [MarginBound(self._number(stated.value, values), self.digits, True, True)]
+        if bounds:
+            best = _extreme(bounds, stated.end)
+            yield replace(best, attained=best.attained and stated.attained) if stated.sharp else _weakened(best)
+
+    def _certificate(self, claim: Extreme, values: Values) -> MarginBound:
+        """The certificate of a claim's extremal rows, or its value where these are irrational."""
+        family = _family(claim)
+        if family.limit is not None:
+            values = {**values, family.limit: sympy.oo}
+        roles = {each.name: each.role for each in claim.rows.classes}
+        masses: dict[Role, list[Any]] = {role: [] for role in Role}
+        attained = True
+        for token in family.tokens:
+            if roles[token.of] is not Role.REJECTED and (count := int(_at(token.count, values))):
+                masses[roles[token.of]] += [_at(token.probability, values)] * count
+                attained &= not _is_limit(token.probability, values)
+        # What is only approached as the tokens grow in number is out of reach in a vocabulary of a given size.
+        sharp = attained or self.values[VOCABULARY] == sympy.oo
+        accepted, competitors = masses[Role.ACCEPTED], masses[Role.COMPETITOR]
+        if not all(mass.is_Rational for mass in accepted + competitors):
+            return MarginBound(self._number(_stated_value(claim), values), self.digits, attained, sharp)
+        above, below = (tuple(Fraction(int(x.p), int(x.q)) for x in group) for group in (accepted, competitors))
+        return MarginBound(projected(above, below, self.digits), self.digits, attained, sharp, above, below)
+
+    def _number(self, expression: sympy.Expr, values: Values) -> arb:
+        """The value of an expression in ball arithmetic, until its digits are proven."""
+        if expression == sympy.oo:
+            return arb("inf")
+        symbols = tuple(sorted(expression.free_symbols, key=str))
+        function = ball_function(expression, symbols)
         bits = int(3.33 * self.digits) + 64
-        while True:
+        while bits < LAST_BITS + 8 * self.digits:
             with precision(bits):
-                ratio = formula_function(TREE_RATIO)(fmpq(self.m), to_fmpq(self.g))
-                ball = arb(formula_function(TREE_LAST_MARGIN)(fmpq(self.m), ratio)) if self.g else arb(0)
+                ball = arb(function(*(_ball(values[symbol]) for symbol in symbols)))
             if is_certain(ball, self.digits):
-                break
+                return ball
             bits *= 2
-        low = MarginBound(ball, self.digits, attained=True, sharp=True)
-        return low, self._of_any_size(self._bound([self.g], [ZERO] * self.m, attained=self.g == 0))
-
-    def additive(self, t: Fraction) -> tuple[MarginBound, MarginBound]:
-        """M2: the second token is accepted up to a gap of t."""
-        if self.g > t:
-            return self.strict_greedy()
-        if self.g <= 2 * t - 1 or self._at_most(self.m + 1):
-            return self._infinite(), self._infinite()
-        u = (1 + self.g + self.m * t) / (self.m + 2)
-        return self._bound([u, u - self.g], [u - t] * self.m, attained=False), self._infinite()
-
-    def multiplicative(self, alpha: Fraction) -> tuple[MarginBound, MarginBound]:
-        """M3 and M3v: below g_(m+1) the bound is linear in the gap, as long as there is room for dust."""
-        if not alpha:
-            return self._infinite(), self._infinite()
-
-        def turn(others: int) -> Fraction:
-            """Up to this gap so many tokens at p_1 - g, and the first, may all be accepted."""
-            return (1 - alpha) / (1 + others * alpha)
-
-        high = self._relaxed(self.V is None or self.g <= turn(self.V - self.m))
-        if self.g > turn(1):
-            high = self.strict_greedy()[1]
-        chord = self._above(alpha * self.g / (1 - alpha) if alpha < 1 else ONE)
-        if self.V is None or self.g >= turn(self.V - 1):
-            return chord, high
-        others, fixed = self.V - self.m - 1, 1 + self.m * alpha
-        if not others:
-            return self._infinite(), self._infinite()
-        first = (1 + others * self.g) / (fixed + others)
-        low = self._bound([first, *[first - self.g] * others], [alpha * first] * self.m, attained=False)
-        alone = self.g >= self.m * (1 - alpha) / (fixed * self.V)
-        return (low if alone or self._falls(alpha, 1 - self.g / first) else _weaken(chord, sharp=False)), high
-
-    def _falls(self, alpha: Fraction, omega: Fraction) -> bool:
-        """M3v: whether omega <= alpha^(m alpha/(1 + m alpha)), so that all tokens at ratio omega are the worst."""
-        with precision(256):
-            logs = [arb(to_fmpq(x)).log() for x in (alpha, omega)]
-            return bool(to_fmpq(self.m * alpha) * logs[0] >= to_fmpq(1 + self.m * alpha) * logs[1])
-
-    def top_m(self, k: Fraction) -> tuple[MarginBound, MarginBound]:
-        """M4: exactly k tokens are accepted."""
-        if k == 1:
-            return self.strict_greedy()
-        if self._at_most(self.m + k - 1):
-            return self._infinite(), self._infinite()
-        b = (1 - self.g) / (self.m + k)
-        return self._bound([self.g + b, *[b] * int(k - 1)], [b] * self.m), self._two_accepted()
-
-    def absolute(self, tau: Fraction) -> tuple[MarginBound, MarginBound]:
-        """M5 and M5v, and nothing is accepted where the largest probability stays below tau."""
-        if not tau:
-            return self._infinite(), self._infinite()
-        if tau > (1 + self.g) / 2:
-            return self._nothing(), self._nothing()
-        least = self.g + ((1 - self.g) / self.V if self.V else ZERO)
-        low = self._nothing() if least < tau else self._threshold(tau)
-        if self.g + 2 * tau <= 1:
-            return low, self._relaxed(self.V is None or self.g + (self.V - self.m + 1) * tau <= 1)
-        if tau <= least:
-            return low, self.strict_greedy()[1]
-        steps = [
-            self._bound([tau], [tau - self.g] * min(j - 1, self.m) + [ZERO] * max(0, self.m + 1 - j), attained=False)
-            for j in range(2, self.m + 3)
-            if (tau - self.g) * j <= 1 - self.g
-        ]
-        high = max([self._spike(), *steps], key=lambda bound: bound.value)
-        return low, high if high.attained else self._of_any_size(high)
-
-    def _threshold(self, tau: Fraction) -> MarginBound:
-        """The first token is accepted, and every other one that reaches tau."""
-        if self.V is None or self.g + self.V * tau >= 1:
-            return self._above(tau)
-        others = self.V - self.m - 1
-        if not others:
-            return self._infinite()
-        x = (1 - self.g - self.m * tau) / (others + 1)
-        return self._bound([self.g + x, *[x] * others], [tau] * self.m, attained=False)
-
-    def typical(self, epsilon: Fraction, delta: Fraction) -> tuple[MarginBound, MarginBound]:
-        """M5t: sharp where strict greedy's worst target has its competitors rejected; else a bound of M3's rule."""
-        rule, b = parse_rule(f"typical({epsilon}, {delta})"), (1 - self.g) / (self.m + 1)
-        if self.g == epsilon == delta == 1:  # the point mass lies on its own threshold
-            return self._nothing(), self._nothing()
-        both = accepted_count(rule, read_row([(1 + self.g) / 2, (1 - self.g) / 2])) == 2
-        high = self._of_any_size(self._infinite() if both else self._two_accepted(attained=False))
-        if self.g == 0 and delta == 1 and (self.V is None or self.V * epsilon >= 1):  # so does a uniform target
-            return self._nothing(), high
-        if accepted_count(rule, read_row([self.g + b, *[b] * self.m])) == 1:
-            return self._above(ONE), high
-        return _weaken((self.multiplicative(delta) if delta else self.strict_greedy())[0], sharp=False), high
-
-    def mars(self, theta: Fraction) -> tuple[MarginBound, MarginBound]:
-        """The ratio of logits is free: the rule is strict greedy or the two most likely tokens, as they are shifted."""
-        return self.strict_greedy()[0], self.top_m(Fraction(2))[1]
-
-    def _relaxed(self, nothing_left: bool) -> MarginBound:
-        """MS: the supremum where the second token may be accepted, and all but too few, if `nothing_left`."""
-        return self._infinite() if nothing_left else self._two_accepted()
-
-    def _at_most(self, tokens: int | Fraction) -> bool:
-        return self.V is not None and tokens >= self.V
-
-    def _of_any_size(self, bound: MarginBound) -> MarginBound:
-        """A bound that is stated for vocabularies of any size, in this one."""
-        return bound if self.V is None else _weaken(bound, sharp=False)
-
-    def _above(self, limit: Fraction) -> MarginBound:
-        """One accepted token at g + b over m equal competitors at b, as large as the mass and the limit allow."""
-        equal = (1 - self.g) / (self.m + 1)
-        b = min(equal, limit)
-        return self._bound([self.g + b], [b] * self.m, attained=equal < limit)
-
-    def _spike(self) -> MarginBound:
-        """All mass on two tokens, the second rejected."""
-        return self._bound([(1 + self.g) / 2], [(1 - self.g) / 2, *[ZERO] * (self.m - 1)])
-
-    def _two_accepted(self, *, attained: bool = True) -> MarginBound:
-        """All mass on two accepted tokens: the supremum of every relaxed rule among finite certificates."""
-        return self._bound([(1 + self.g) / 2, (1 - self.g) / 2], [ZERO] * self.m, attained=attained)
-
-    def _bound(
-        self, accepted: Sequence[Fraction], competitors: Sequence[Fraction], attained: bool = True
-    ) -> MarginBound:
-        ball = projected(accepted, competitors, self.digits)
-        return MarginBound(ball, self.digits, attained, True, tuple(accepted), tuple(competitors))
-
-    def _infinite(self) -> MarginBound:
-        """Some target accepts everything, or for an infimum every target."""
-        return MarginBound(arb("inf"), self.digits, attained=True, sharp=True)
-
-    def _nothing(self) -> MarginBound:
-        """Some target has nothing accepted."""
-        return MarginBound(arb(0), self.digits, attained=True, sharp=True)
+        raise DraftcertError(f"{expression} is not told from 0 at {bits} bits: let a bound of its own state 0 there")
 
 
-FAMILIES_WITH_BOUNDS = ("strict_greedy", "additive", "multiplicative", "top_m", "absolute", "typical", "mars")
+@cache
+def _rule_bounds() -> tuple[RuleBound, ...]:
+    """What the theorems say of rules. They are loaded when they are first asked for, which takes a second."""
+    from ..theory.theorems import THEOREMS
+
+    return tuple(bound for theorem in THEOREMS.values() for bound in theorem.bounds)
 
 
-def _weaken(bound: MarginBound, sharp: bool) -> MarginBound:
-    return MarginBound(
-        bound.ball, bound.digits, bound.attained and sharp, bound.sharp and sharp, bound.accepted, bound.competitors
-    )
+def parameters_of(rule: Rule, family: RuleFamily) -> Values | None:
+    """The parameters at which a family is this very rule, whatever that was made of; None where there are none.
+
+    >>> from draftcert.theory import RULES
+    >>> parameters_of(parse_rule("strict_greedy"), RULES["top_m"])
+    {k: 1}
+    """
+    if isinstance(rule, Atom) and rule.family == family:
+        return rule.values
+    return _matched(rule.accepts, family)
+
+
+@lru_cache(maxsize=1024)
+def _matched(accepts: Boolean, family: RuleFamily) -> Values | None:
+    """The parameters at which a family has this predicate."""
+    unknown = {parameter.symbol: sympy.Wild(parameter.name) for parameter in family.parameters}
+    found = accepts.match(family.accepts.xreplace(unknown))
+    if found is None:
+        return None
+    values = {symbol: found[wild] for symbol, wild in unknown.items()}
+    inside = all(p.domain.contains(values[p.symbol]) == sympy.true for p in family.parameters)
+    return values if inside and family.accepts.xreplace(values) == accepts else None
+
+
+def _family(claim: Extreme) -> Family:
+    return claim.example if isinstance(claim, Certificate) else claim.family
+
+
+def _stated_value(claim: Extreme) -> sympy.Expr:
+    """The value of a claim on its extremal rows, in the variables of these."""
+    value = claim.value.total if isinstance(claim, Certificate) else claim.value
+    return _at(value, _family(claim).at)
+
+
+def _has_rows(claim: Extreme, values: Values) -> bool:
+    """Whether its extremal rows exist for these parameters."""
+    family = _family(claim)
+    return all(_within(each, values) for each in family.domain if each.symbol != family.limit)
+
+
+def _at(expression: sympy.Expr, values: Values) -> Any:
+    return expression.xreplace(values)
+
+
+def _holds(stated: RuleBound, rule: Rule, values: Values) -> bool:
+    """Whether a bound speaks of this case."""
+    if not all(_within(each, values) for each in stated.where):
+        return False
+    if stated.accepts is None:
+        return True
+    tokens = [(_at(each.probability, values), int(_at(each.count, values))) for each in stated.accepts.tokens]
+    row = read_row([probability for probability, count in tokens for _ in range(count)])
+    return accepted_count(rule, row) == stated.accepts.accepted
+
+
+def _within(each: Range, values: Values) -> bool:
+    value, strictly_above, strictly_below = values[each.symbol], each.open_below, each.open_above
+    above, below = _sign(value, _at(each.lower, values)), _sign(_at(each.upper, values), value)
+    return above >= strictly_above and below >= strictly_below
+
+
+def _sign(left: Any, right: Any) -> int:
+    """Of `left - right`, exactly: numbers, infinities, or rational combinations of logarithms."""
+    if left == right:
+        return 0
+    combination = logarithms(left - right)
+    if combination is not None:
+        return sign(combination)
+    return 1 if left > right else -1
+
+
+def _is_limit(expression: sympy.Expr, values: Values) -> bool:
+    """Whether its value is only approached, as some number of tokens goes to infinity."""
+    finite = _at(expression, {symbol: value for symbol, value in values.items() if value != sympy.oo})
+    return bool(finite.free_symbols)
+
+
+def _ball(number: Any) -> Any:
+    return to_fmpq(number) if number.is_Rational else ball_function(number, ())()
+
+
+def _extreme(bounds: Iterable[MarginBound], end: End) -> MarginBound:
+    """The least or greatest of them; of equal ones the one of which more is known."""
+    sign = 1 if end is End.INFIMUM else -1
+    return min(bounds, key=lambda bound: (sign * bound.value, not bound.sharp, not bound.attained))
+
+
+def _weakened(bound: MarginBound) -> MarginBound:
+    return replace(bound, attained=False, sharp=False)

@@ -102,7 +102,7 @@ def compare(
             return -1
         ratio = logarithms(sympy.log(number) - sympy.log(threshold), entropy)
         if ratio is not None:
-            return _sign(ratio)
+            return sign(ratio)
     raise DraftcertError(f"cannot decide whether {number} reaches the threshold {threshold}")
 
 
@@ -120,7 +120,8 @@ def logarithms(expression: sympy.Expr, entropy: Callable[[sympy.Expr], Logarithm
     return found
 
 
-def _sign(combination: Logarithms) -> int:
+def sign(combination: Logarithms) -> int:
+    """Sign of the combination, exactly."""
     for digits in (30, 300, 3000):
         with mpmath.workdps(digits):
             terms = [(_mpf(coefficient), mpmath.log(_mpf(base))) for coefficient, base in combination]

@@ -13,11 +13,11 @@ from sympy import Interval, S, log, sqrt
 from .formula import Argument, Formula
 from .formulas import COUNT, PHI, UNIT, g, m, x
 from .functions import Bennett, log1p
+from .rules.additive import t
 
 HERE = "draftcert, theory.theorems"
 
 b = sympy.Symbol("b", nonnegative=True)
-t = sympy.Symbol("t", positive=True)
 e = sympy.Symbol("e", nonnegative=True)
 
 _CANDIDATES = Argument(m, COUNT, "candidates")

@@ -10,6 +10,8 @@ sufficient evidence is not proved, and wrong evidence cannot make a false claim 
 Sums over a class whose size is not known are compared term by term (`SumProof`). Terms are written in the class's own
 probability and in `DRAFT`, `THRESHOLD`; they are compared where `p, q > 0`. That covers zeros too, since `p ln(p/q)` is
 a closed convex function, with `0 ln 0 = 0` and `+oo` at `q = 0 < p`.
+
+A theorem also says for which acceptance rules its claims are bounds of the certificate from a margin (`RuleBound`).
 """
 
 from __future__ import annotations
@@ -20,18 +22,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import sympy
 
 from .errors import DraftcertError
 from .formula import Formula
+from .formulas import g, m
+from .rule import RuleFamily
 
 DRAFT = sympy.Symbol("q_x", positive=True)
 """The draft's probability of a token, in terms of sums."""
 
 THRESHOLD = sympy.Symbol("t_q", positive=True)
 """A number that separates the draft: `q <= t` on accepted tokens, `q >= t` on competitors."""
+
+MARGIN, CANDIDATES = g, m
+VOCABULARY = sympy.Symbol("V", positive=True)
+"""Number of tokens of the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -314,6 +322,82 @@ class Formal:
     lemma: str
 
 
+# ---- rules -----------------------------------------------------------------------------------------------------
+
+
+class End(Enum):
+    """An end of the range of the certificate over some targets."""
+
+    INFIMUM = "infimum"
+    SUPREMUM = "supremum"
+
+
+@dataclass(frozen=True)
+class OfRule:
+    """What is known of another rule, its arguments given by the parameters of the rule at hand."""
+
+    family: RuleFamily
+    arguments: tuple[sympy.Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Accepts:
+    """Where the rule accepts just so many tokens of the target that these are, the most likely ones."""
+
+    tokens: tuple[FamilyTokens, ...]
+    accepted: int
+
+
+Margin = Literal["top2", "coverage"]
+"""Which margin of the target is known: `p_(1) - p_(2)`, or `p_(1) - p_(m+1)` to the last of m candidates."""
+
+
+@dataclass(frozen=True)
+class RuleBound:
+    """A bound of the certificate under a rule, over all targets with a known margin: an end of its range.
+
+    It holds for the rule's parameters, the margin `g`, `m` candidates and `V` tokens (`oo`: a vocabulary of any size)
+    within the ranges of `where`, and only where the rule `accepts` what it says of a target. Several may hold at once:
+    the sharp ones are equal, the others no better.
+
+    The value is an expression, that `OfRule` another, or the certificate of the extremal rows of claims: the least (for
+    an infimum) or greatest of those whose domains hold the parameters too. `at` gives the other variables of the
+    claims, each in terms of all these and of the ones before it.
+
+    This applies claims to rules and is no claim itself: the kernel does not decide it, and it is no part of a theorem's
+    hash. `numerics.margin_bounds` evaluates it, and `numerics.sharpness` tries to refute it.
+    """
+
+    rule: RuleFamily
+    end: End
+    value: sympy.Expr | OfRule | tuple[Certificate | Infimum | Supremum, ...]
+    where: Domain = ()
+    at: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+    accepts: Accepts | None = None
+    known: Margin = "top2"
+    attained: bool = True
+    """Whether the extremal rows are targets of the rule themselves; else only rows near them are, where the rule
+    accepts a competitor that lies on its threshold."""
+    sharp: bool = True
+    """Whether it is the infimum or supremum; else only a valid bound."""
+
+    def __post_init__(self) -> None:
+        """Refuse ranges in which something unknown occurs."""
+        known = {MARGIN, CANDIDATES, VOCABULARY, *self.at, *(each.symbol for each in self.rule.parameters)}
+        ends = (end for each in self.where for end in (each.symbol, each.lower, each.upper))
+        if unknown := {symbol for end in ends for symbol in end.free_symbols} - known:
+            raise DraftcertError(
+                f"a bound for {self.rule.name} speaks of {sorted(map(str, unknown))}, which is unknown"
+            )
+
+
+def both_ends(
+    rule: RuleFamily, value: sympy.Expr | OfRule, where: Domain = (), accepts: Accepts | None = None
+) -> tuple[RuleBound, ...]:
+    """Infimum and supremum, of the same value or both those of another rule."""
+    return tuple(RuleBound(rule, end, value, where, accepts=accepts) for end in End)
+
+
 Claim = (
     Equal
     | AtLeast
@@ -366,7 +450,7 @@ class Theorem:
     """A result of the theory: hypotheses, conclusions, and the derivation that leads to them.
 
     Every conclusion is a claim that is decided by itself; the derivation's steps are claims too. `formal` names the Coq
-    theorems that state the same for any index set.
+    theorems that state the same for any index set. `bounds` says what follows for the certificates of acceptance rules.
     """
 
     name: str
@@ -378,6 +462,7 @@ class Theorem:
     worked_points: tuple[WorkedRow, ...] = ()
     establishes: tuple[Establishes, ...] = ()
     formal: tuple[str, ...] = ()
+    bounds: tuple[RuleBound, ...] = ()
     citation: str = "draftcert"
 
     def __post_init__(self) -> None:

@@ -1,14 +1,32 @@
 import math
+import os
 import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
 import pytest
+import sympy
+from sympy import Ge, Gt, Interval, Le
 
+from draftcert import numerics, theory
 from draftcert.numerics import certificate, margin_bounds
-from draftcert.theory import DraftcertError
+from draftcert.numerics.margins import MarginBound, _Case, _family, _has_rows, _holds, _stated_value, parameters_of
+from draftcert.theory import DraftcertError, Rule, RuleFamily
+from draftcert.theory.rule import Parameter
+from draftcert.theory.statistics import PROBABILITY, RANK, TOP
+from draftcert.theory.theorem import CANDIDATES, MARGIN, VOCABULARY, End
+from draftcert.theory.theorems import THEOREMS
+from draftcert.theory.theorems.symbols import n
 
+STATED = [bound for theorem in THEOREMS.values() for bound in theorem.bounds]
+FAMILIES = list({bound.rule.name: bound.rule for bound in STATED}.values())
 RULES = (
     "strict_greedy",
     "additive(3/10)",
@@ -197,3 +215,214 @@ def test_bounds_are_ends_of_each_other():
     assert abs(low.value - mpmath.log(4)) < 1e-14
     assert margin_bounds("strict_greedy", gap=0)[0].value == 0
     assert margin_bounds("additive(0.6)", gap=0.1)[0].value == mpmath.inf
+
+
+def number(draw: random.Random) -> sympy.Expr:
+    parts = draw.choice([12, 12, 60, 999])
+    return sympy.Integer(draw.randint(0, draw.choice([parts, parts, parts // 4]))) / parts
+
+
+def cases(family: RuleFamily, count: int) -> Iterator[tuple[Rule, _Case]]:
+    """Random rules of a family, candidates and vocabularies, with margins at the ends of what is stated or anywhere."""
+    draw = random.Random(family.name)
+    stated = [bound for bound in STATED if bound.rule == family]
+    ranges = [each for bound in stated for each in bound.where]
+    claims = [claim for bound in stated if isinstance(bound.value, tuple) for claim in bound.value]
+    ranges += [each for claim in claims for each in _family(claim).domain if each.symbol == MARGIN]
+    ends = [end for each in ranges for end in (each.lower, each.upper)]
+    while count:
+        values: dict[Any, Any] = {CANDIDATES: sympy.Integer(draw.randint(1, 4))}
+        values[VOCABULARY] = draw.choice([sympy.oo, values[CANDIDATES] + draw.randint(1, 5)])
+        for parameter in family.parameters:
+            whole = parameter.domain.is_subset(sympy.S.Integers)
+            values[parameter.symbol] = sympy.Integer(draw.randint(1, 4)) if whole else number(draw)
+        values[n] = values[VOCABULARY] - values[CANDIDATES] - 1
+        margin = draw.choice(ends).xreplace(values) if ends and draw.random() < 0.6 else number(draw)
+        if isinstance(margin, sympy.Rational) and 0 <= margin <= 1:
+            rule = family(*(values[parameter.symbol] for parameter in family.parameters))
+            known = {symbol: values[symbol] for symbol in (CANDIDATES, VOCABULARY)} | {MARGIN: margin}
+            yield rule, _Case(known, "top2", 15)
+            count -= 1
+
+
+def close(one: MarginBound, other: MarginBound) -> bool:
+    return one.value == other.value or abs(one.value - other.value) < mpmath.mpf("1e-13") * abs(one.value)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_something_is_stated_of_every_case_and_nothing_contradicts(family):
+    """What is sharp agrees, at the edges between two bounds too, and what is only valid is no better."""
+    for rule, case in cases(family, 100):
+        for end, sign in ((End.INFIMUM, 1), (End.SUPREMUM, -1)):
+            found = [*case._stated(rule, end)]
+            assert found, (rule, case)
+            sharp = [bound for bound in found if bound.sharp]
+            for bound in sharp:
+                assert close(bound, sharp[0]), (rule, case, found)
+            for bound in found if sharp else ():
+                assert sign * bound.value <= sign * sharp[0].value or close(bound, sharp[0]), (rule, case, found)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_attained_bounds_are_the_certificates_of_their_targets(family):
+    for rule, case in cases(family, 100):
+        m, tokens = int(case.values[CANDIDATES]), case.values[VOCABULARY]
+        for end in End:
+            bound = case.tightest(rule, end)
+            if not bound.attained or bound.accepted is None or bound.competitors is None:
+                continue
+            target = [*bound.accepted, *bound.competitors]
+            others = 2 * m + 4 if tokens == sympy.oo else int(tokens) - len(target)
+            target += [(1 - sum(target)) / max(others, 1)] * others
+            found = [certificate(target, rule, m, digits=15, logit_ratio=ratio).value for ratio in (0, 2)]
+            assert any(value == bound.value or abs(value - bound.value) < 1e-13 for value in found), (rule, case)
+
+
+def test_what_claims_state_is_the_certificate_of_their_extremal_rows():
+    """The value of the claim in ball arithmetic, and the level projection of the masses of its rows."""
+    claims = {id(claim): claim for bound in STATED if isinstance(bound.value, tuple) for claim in bound.value}
+    compared = Counter()
+    for stated in STATED:
+        own = stated.value if isinstance(stated.value, tuple) else ()
+        for rule, case in cases(stated.rule, 400):
+            if all(compared[id(claim)] >= 4 for claim in own):
+                break
+            values = case.all_values(stated, parameters_of(rule, stated.rule) or {})
+            for claim in own if values[MARGIN] and _holds(stated, rule, values) else ():
+                value = _stated_value(claim)
+                if _has_rows(claim, values) and all(values[symbol] != sympy.oo for symbol in value.free_symbols):
+                    assert case._certificate(claim, values).ball.overlaps(case._number(value, values)), (stated, values)
+                    compared[id(claim)] += 1
+    assert compared.keys() == claims.keys()
+
+
+def test_few_tokens_leave_nothing_to_reject():
+    """In m + 1 tokens all but the first would have to lie below the threshold, on which they lie at these margins."""
+    for rule, m, gap in (
+        ("multiplicative(1)", 2, 0),
+        ("multiplicative(1/2)", 1, "1/3"),
+        ("multiplicative(2/5)", 4, "3/13"),
+        ("absolute(1/10)", 2, "7/10"),
+    ):
+        low, high = margin_bounds(rule, m, gap=gap, vocabulary=m + 1)
+        assert low.value == high.value == mpmath.inf
+        assert low.attained
+        assert low.sharp
+        assert margin_bounds(rule, m, gap=gap, vocabulary=m + 2)[0].value < mpmath.inf
+    # (.72, .22, .06) has its second token accepted, so that two candidates cannot both be rejected
+    assert certificate(["0.72", "0.22", "0.06"], "typical(1, 9/20)", 2).value == mpmath.inf
+    assert margin_bounds("typical(1, 9/20)", 2, gap="1/2", vocabulary=3)[1].value == mpmath.inf
+
+
+def test_who_attains_a_bound():
+    """A tie of maxima is accepted; a first token on the threshold is, and its only competitor keeps its margin."""
+    low, _ = margin_bounds("multiplicative(1)", gap=0)
+    assert (low.value, low.attained, low.sharp) == (0, False, True)
+    for vocabulary in (None, 3):
+        _, high = margin_bounds("absolute(1/2)", gap="1/20", vocabulary=vocabulary, digits=15)
+        assert high.attained
+        assert abs(high.value - certificate(["1/2", "9/20", "1/20"], "absolute(1/2)", digits=15).value) < 1e-15
+    for vocabulary in (None, 20):  # a second competitor has less and less as the rest is spread ever thinner
+        _, high = margin_bounds("absolute(91/100)", 2, gap="9/10", vocabulary=vocabulary)
+        assert (high.accepted, high.attained, high.sharp) == ((Fraction(91, 100),), False, vocabulary is None)
+    _, high = margin_bounds("strict_greedy", gap=0)
+    assert (high.value, high.attained) == (0, True)
+
+
+def test_a_bound_over_all_margins_helps_where_the_chord_falls_short():
+    """M3v: ln(V rho/(A + n rho)), valid in a vocabulary of V = m + n + 1 tokens."""
+    low, _ = margin_bounds("multiplicative(1/2)", gap="1/1000", vocabulary=3)
+    rho = 0.5 ** (1 / 3)
+    assert float(low) == pytest.approx(math.log(3 * rho / (1.5 + rho)))
+    assert not low.sharp
+    assert low.value > margin_bounds("multiplicative(1/2)", gap="1/1000")[0].value
+
+
+def shown(bounds: tuple[MarginBound, MarginBound]) -> list[Any]:
+    return [(str(bound), bound.attained, bound.sharp, bound.accepted, bound.competitors) for bound in bounds]
+
+
+def test_the_same_rule_has_the_same_bounds():
+    """Whatever it is called: a rule is what it accepts."""
+    a, j = sympy.symbols("a j", positive=True)
+    mine = RuleFamily("mine", (Parameter(a, Interval(0, 1), "a"),), Ge(PROBABILITY, a * TOP), "me", "me", ())
+    for gap in ("1/20", "1/2"):
+        found, expected = (margin_bounds(rule, 2, gap=gap) for rule in (mine("2/5"), "multiplicative(2/5)"))
+        assert shown(found) == shown(expected)
+    first = RuleFamily("first", (Parameter(j, sympy.Range(1, 3), "j"),), Le(RANK, j), "me", "me", ())(1)
+    for known in ("top2", "coverage"):
+        one, other, expected = (
+            margin_bounds(rule, 2, gap="1/5", known=known) for rule in (first, "top_m(1)", "strict_greedy")
+        )
+        assert shown(one) == shown(other) == shown(expected)
+    fork = RuleFamily("multiplicative", mine.parameters, Gt(PROBABILITY, a * TOP), "fork", "me", ())
+    with pytest.raises(DraftcertError, match="no bound is known for multiplicative#"):
+        margin_bounds(fork(1), gap="1/5")
+
+
+RULE_FILE = '''
+"""Above: a token is accepted iff it has more than the fraction alpha of the largest probability."""
+
+from sympy import Gt, Interval
+
+from ..rule import Parameter, RuleFamily
+from ..statistics import PROBABILITY, TOP
+from .multiplicative import alpha
+
+RULE = RuleFamily(
+    name="above",
+    parameters=(Parameter(alpha, Interval(0, 1), "fraction that a token must exceed"),),
+    accepts=Gt(PROBABILITY, alpha * TOP),
+    deployed_as="nobody",
+    citation="this test",
+    worked_points=(),
+)
+'''
+THEOREM_FILE = '''
+"""X1: above(alpha) has the chord of multiplicative(alpha), and attains it."""
+
+from dataclasses import replace
+
+from sympy import oo
+
+from ..rules.above import RULE
+from ..theorem import End, RuleBound
+from .margins import M3
+
+X1 = replace(
+    M3,
+    name="X1",
+    title="Above(alpha)",
+    bounds=(
+        replace(M3.bounds[0], rule=RULE, attained=True),
+        RuleBound(RULE, End.SUPREMUM, oo, sharp=False),
+    ),
+)
+'''
+
+
+def test_a_rule_file_and_a_theorem_file_are_enough(tmp_path):
+    """A copy of the package with two more files knows the new rule's bounds."""
+    for layer in (theory, numerics):
+        source = Path(layer.__path__[0])
+        shutil.copytree(source, tmp_path / "draftcert" / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "draftcert" / "__init__.py").touch()
+    (tmp_path / "draftcert" / "theory" / "rules" / "above.py").write_text(RULE_FILE)
+    (tmp_path / "draftcert" / "theory" / "theorems" / "above.py").write_text(THEOREM_FILE)
+    program = (
+        "from draftcert.numerics import margin_bounds\n"
+        "low, high = margin_bounds('above(1/2)', gap='1/4', digits=12)\n"
+        "print(low, low.attained, high)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    low, _ = margin_bounds("multiplicative(1/2)", gap="1/4", digits=12)
+    assert done.stdout.split() == [str(low), "True", "+inf"]
+    assert not low.attained

@@ -1,33 +1,39 @@
-"""The theorems of the theory, one group a file, in the order in which they build on each other."""
+"""The theorems of the theory, one group a file. `THEOREMS` holds every theorem that a file of this folder defines.
 
+Those of the certificate (T) come first, then the bounds from a margin (M), which build on them, the guarantees for
+whole runs (B), and all others.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
 from types import MappingProxyType
 
 from ..divergences import DIVERGENCE_FORMULAS
+from ..errors import DraftcertError
 from ..formula import Formula
 from ..formulas import FORMULAS
 from ..margins import MARGIN_FORMULAS, SUPREMUM_FORMULAS
 from ..theorem import Theorem
-from .divergence import T0
-from .divergences import B3, B3_INFINITE, B3_REVERSE, B3_TOTAL_VARIATION
-from .guarantees import B2, B5
-from .margins import M2, M3, M4, M5, M5_TYPICAL
-from .order import T6
-from .projection import T1, T2, T3, T4
-from .runs import B1, B2_CONTINUOUS, B4
-from .strict_greedy import M1, T5, T7
-from .suprema import M3_TOP, MI, MS
-from .tree_suprema import M7_LARGE
-from .trees import M6, M7
-from .vocabulary import M3_TOP_VOCABULARY, M3_VOCABULARY, M5_VOCABULARY
 
-_IN_ORDER = (
-    *(T0, T1, T2, T3, T4, T5, T6, T7),
-    *(M1, M2, M3, M4, M5, M5_TYPICAL, M6, M7, M7_LARGE, M3_TOP, MS, MI),
-    *(M3_VOCABULARY, M3_TOP_VOCABULARY, M5_VOCABULARY),
-    *(B1, B2, B2_CONTINUOUS, B3, B3_INFINITE, B3_REVERSE, B3_TOTAL_VARIATION, B4, B5),
+_GROUPS = "TMB"
+
+
+def _found() -> dict[str, Theorem]:
+    modules = (import_module(f".{found.name}", __name__) for found in iter_modules(__path__))
+    found: dict[str, Theorem] = {}
+    for theorem in (each for module in modules for each in vars(module).values() if isinstance(each, Theorem)):
+        if found.setdefault(theorem.name, theorem) is not theorem:
+            raise DraftcertError(f"two theorems are called {theorem.name}: give one of them another name")
+    return found
+
+
+def _place(name: str) -> tuple[bool, int, str]:
+    return name[0] not in _GROUPS, _GROUPS.find(name[0]), name
+
+
+THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType(
+    dict(sorted(_found().items(), key=lambda item: _place(item[0])))
 )
-
-THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType({theorem.name: theorem for theorem in _IN_ORDER})
 """All theorems by name."""
 
 EVERY_FORMULA: MappingProxyType[str, Formula] = MappingProxyType(

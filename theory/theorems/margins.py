@@ -6,33 +6,54 @@ from sympy import Expr, Max, Min, Rational, S, diff, log, oo, symbols
 
 from ..functions import Bennett
 from ..margins import ADDITIVE_NEAR, ONE_AGAINST_MANY
-from ..margins import t as additive
+from ..rules.absolute import RULE as ABSOLUTE
+from ..rules.absolute import tau
+from ..rules.additive import RULE as ADDITIVE
+from ..rules.additive import t
+from ..rules.multiplicative import RULE as MULTIPLICATIVE
+from ..rules.multiplicative import alpha
+from ..rules.strict_greedy import RULE as STRICT_GREEDY
+from ..rules.top_m import RULE as TOP_M
+from ..rules.top_m import k
+from ..rules.typical import RULE as TYPICAL
+from ..rules.typical import delta, epsilon
 from ..theorem import (
+    Accepts,
     AtLeast,
+    End,
     Equal,
     Establishes,
     Evident,
     Family,
     FamilyTokens,
+    Growth,
     Infimum,
+    OfRule,
     Range,
     Role,
     Rows,
+    RuleBound,
+    SumAtLeast,
+    SumProof,
     Theorem,
     TokenClass,
     WorkedRow,
+    both_ends,
 )
-from .evidence import gap, weak_duality
-from .symbols import V, b, g, m, p, top
+from .evidence import NOTHING, gap, weak_duality
+from .strict_greedy import M1_INFIMUM
+from .suprema import TWO_ACCEPTED
+from .symbols import N, V, b, g, m, p, top
+from .trees import M7_INFIMUM
 
-k = symbols("k", positive=True)
-alpha, tau = symbols("alpha tau", positive=True)
+_ROOM = Range(V, m + 2, oo)
+"""There is a token besides the first and the competitors."""
 least = symbols("x", nonnegative=True)
 """No competitor exceeds it, and no accepted token is below it."""
 
 _CANDIDATES = Range(m, S.One, oo, integer=True)
 _MARGIN = Range(g, S.Zero, S.One)
-_MANY = Range(V, S.One, oo, integer=True)
+_MANY = Range(N, S.One, oo, integer=True)
 _OTHERS = TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),))
 _FIRST = TokenClass("first", Role.ACCEPTED, S.One, top)
 
@@ -74,6 +95,31 @@ _TOP_M = Rows(
     ),
 )
 
+_TOP_M_LEAST = Infimum(
+    _TOP_M,
+    _bound(g, _low),
+    weak_duality(
+        _TOP_M,
+        {"first": _up, "competitor": _down},
+        _mass,
+        slopes={"accepted": _spare, "other": _spare},
+        anchors={"accepted": least, "competitor": least},
+        shown={
+            "competitor": (log(_up) + k * log(1 / _down)) / (m + k) * (least - p),
+        },
+        rest=Evident((log(_up) + _spare) * (top - least - g)),
+    ),
+    Family(
+        (_CANDIDATES, Range(k, S.One, oo, integer=True), _MARGIN),
+        {m: m, k: k, g: g, least: _low, top: g + _low},
+        (
+            FamilyTokens("first", g + _low, S.One, True),
+            FamilyTokens("accepted", _low, k - 1, False),
+            FamilyTokens("competitor", _low, m, True),
+        ),
+    ),
+)
+
 M4 = Theorem(
     name="M4",
     title="Top-m(k), margin to the second token",
@@ -83,38 +129,14 @@ M4 = Theorem(
     ),
     hypotheses=("k accepted tokens, m candidates", "no rejected token exceeds an accepted one", "g = p_1 - p_2"),
     derivation=(),
-    conclusions=(
-        Infimum(
-            _TOP_M,
-            _bound(g, _low),
-            weak_duality(
-                _TOP_M,
-                {"first": _up, "competitor": _down},
-                _mass,
-                slopes={"accepted": _spare, "other": _spare},
-                anchors={"accepted": least, "competitor": least},
-                shown={
-                    "competitor": (log(_up) + k * log(1 / _down)) / (m + k) * (least - p),
-                },
-                rest=Evident((log(_up) + _spare) * (top - least - g)),
-            ),
-            Family(
-                (_CANDIDATES, Range(k, S.One, oo, integer=True), _MARGIN),
-                {m: m, k: k, g: g, least: _low, top: g + _low},
-                (
-                    FamilyTokens("first", g + _low, S.One, True),
-                    FamilyTokens("accepted", _low, k - 1, False),
-                    FamilyTokens("competitor", _low, m, True),
-                ),
-            ),
-        ),
-    ),
+    conclusions=(_TOP_M_LEAST,),
     worked_points=(
         WorkedRow(
             ("1/2", "1/4", "1/4"), 2, 1, log(Rational(4, 3)) / 2 + log(Rational(2, 3)) / 4, "k = 2, g = 1/4: attained"
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {b: _low}),),
+    bounds=(RuleBound(TOP_M, End.INFIMUM, (_TOP_M_LEAST,), (Range(V, m + k, oo),)),),
 )
 
 # ---- M5 --------------------------------------------------------------------------------------------------------
@@ -126,7 +148,30 @@ _KNOWN_THRESHOLD = Rows(
     parameters=(_CANDIDATES, _MARGIN, _THRESHOLD, Range(least, S.Zero, tau), Range(top, least + g, S.One)),
     classes=(_FIRST, _competitors(least), _OTHERS),
 )
-_dust = (1 - g - (m + 1) * tau) / V
+_dust = (1 - g - (m + 1) * tau) / N
+
+_FIRST_ACCEPTED = Range(tau, S.Zero, g + (1 - g) / V, open_below=True)
+_THRESHOLD_LEAST = Infimum(
+    _KNOWN_THRESHOLD,
+    _bound(g, tau),
+    weak_duality(
+        _KNOWN_THRESHOLD,
+        {"first": _up, "competitor": _down},
+        S.One,
+        anchors={"competitor": least},
+        rest=Evident(log(_up) * (top - least - g) + _spare * (tau - least)),
+    ),
+    Family(
+        (_CANDIDATES, _MARGIN, _THRESHOLD, _MANY),
+        {m: m, g: g, tau: tau, least: tau, top: g + tau},
+        (
+            FamilyTokens("first", g + tau, S.One, True),
+            FamilyTokens("competitor", tau, m, True),
+            FamilyTokens("other", _dust, N, False),
+        ),
+        limit=N,
+    ),
+)
 
 M5 = Theorem(
     name="M5",
@@ -140,29 +185,7 @@ M5 = Theorem(
     ),
     hypotheses=("the most likely token is accepted", "no competitor exceeds tau or p_1 - g", "g + (m+1) tau <= 1"),
     derivation=(),
-    conclusions=(
-        Infimum(
-            _KNOWN_THRESHOLD,
-            _bound(g, tau),
-            weak_duality(
-                _KNOWN_THRESHOLD,
-                {"first": _up, "competitor": _down},
-                S.One,
-                anchors={"competitor": least},
-                rest=Evident(log(_up) * (top - least - g) + _spare * (tau - least)),
-            ),
-            Family(
-                (_CANDIDATES, _MARGIN, _THRESHOLD, _MANY),
-                {m: m, g: g, tau: tau, least: tau, top: g + tau},
-                (
-                    FamilyTokens("first", g + tau, S.One, True),
-                    FamilyTokens("competitor", tau, m, True),
-                    FamilyTokens("other", _dust, V, False),
-                ),
-                limit=V,
-            ),
-        ),
-    ),
+    conclusions=(_THRESHOLD_LEAST,),
     worked_points=(
         WorkedRow(
             ("1/2", "1/4", "1/8", "1/8"),
@@ -173,11 +196,40 @@ M5 = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {b: tau}),),
+    bounds=(
+        RuleBound(ABSOLUTE, End.INFIMUM, S.Zero, (Range(tau, g + (1 - g) / V, S.One, open_below=True),)),
+        RuleBound(
+            ABSOLUTE,
+            End.INFIMUM,
+            (M7_INFIMUM,),
+            (_FIRST_ACCEPTED, Range(tau, (1 - g) / (m + 1), S.One, open_below=True)),
+        ),
+        RuleBound(
+            ABSOLUTE,
+            End.INFIMUM,
+            (_THRESHOLD_LEAST,),
+            (_FIRST_ACCEPTED, _ROOM, Range(g, 1 - V * tau, S.One)),
+            attained=False,
+        ),
+    ),
 )
 
 _low, _high = (1 - g) / (m + 1), (1 + m * g) / (m + 1)
 _relative = _high * log(_low / _high)
-_BELOW_ONE = (_CANDIDATES, Range(g, S.Zero, S.One, open_above=True))
+_FREE_MARGIN = Range(g, S.Zero, S.One, open_above=True)
+_BELOW_ONE = (_CANDIDATES, _FREE_MARGIN)
+_half, _second = (1 + g) / 2, (1 - g) / 2
+_PAIR = M1_INFIMUM.family.tokens
+_POINT_MASS, _ANY_SIZE = Range(g, S.One, S.One), Range(V, oo, oo)
+
+
+_ALL_ABOVE = Rows(
+    (Range(g, S.Zero, S.One), Range(top, g, _half), Range(least, S.Zero, top - g, open_below=True)),
+    (
+        TokenClass("first", Role.REJECTED, S.One, top),
+        TokenClass("other", Role.REJECTED, None, p, (Range(p, least, S.One),)),
+    ),
+)
 
 M5_TYPICAL = Theorem(
     name="M5t",
@@ -187,7 +239,10 @@ M5_TYPICAL = Theorem(
         "attained, for all g from the one on at which b = (1-g)/(m+1) <= epsilon and (b/(g+b))^(g+b) <= delta: there "
         "M7's target (g + b, b, ..., b) has its competitors rejected. For one candidate b = (1-g)/2, so phi(g) is the "
         "infimum for g >= 1 - 2 min(epsilon, nu) with (nu/(1-nu))^(1-nu) = delta. For smaller g M3's bound is valid, "
-        "not known to be sharp."
+        "not known to be sharp. If the second token of ((1+g)/2, (1-g)/2) is accepted, sup C = inf over any "
+        "vocabulary. Else no target is accepted whole and sup C is MS's, approached, since dust drives exp(-H) to 0; "
+        "for one candidate it is valid in V tokens too. At delta = 1 a uniform target of at least 1/epsilon tokens, "
+        "and at epsilon = delta = 1 the point mass, lie on their own threshold: nothing is accepted, and C = 0."
     ),
     hypotheses=("exact entropy", "b = (1-g)/(m+1)"),
     derivation=(),
@@ -198,6 +253,22 @@ M5_TYPICAL = Theorem(
             S.Zero,
             _BELOW_ONE,
             Evident((m * log(_high / _low) + _high / _low + m) / (m + 1)),
+        ),
+        SumAtLeast(
+            _ALL_ABOVE,
+            {"first": top * log(top / least), "other": p * log(p / least)},
+            top * log(top / (top - g)),
+            SumProof(
+                constants={"first": top * log(top / least)},
+                slack={"first": NOTHING, "other": Evident(p * log(p / least))},
+                rest=Evident(top * log((top - g) / least)),
+            ),
+        ),
+        AtLeast(
+            _half * log(_second / _half),
+            top * log((top - g) / top),
+            (_FREE_MARGIN, Range(top, g, _half, open_below=True)),
+            Growth(top, start=NOTHING, slope=Evident(gap(top / (top - g))), from_above=True),
         ),
     ),
     worked_points=(
@@ -216,6 +287,49 @@ M5_TYPICAL = Theorem(
             "typical(1, 1/2), m = 2: (1/4)^(2/3) = .40 <= 1/2",
         ),
     ),
+    bounds=(
+        *both_ends(TYPICAL, S.Zero, (_POINT_MASS,), Accepts(_PAIR, 0)),
+        *both_ends(TYPICAL, OfRule(STRICT_GREEDY), (_POINT_MASS,), Accepts(_PAIR, 1)),
+        RuleBound(
+            TYPICAL,
+            End.INFIMUM,
+            S.Zero,
+            (
+                Range(g, S.Zero, S.Zero),
+                Range(delta, S.One, S.One),
+                Range(epsilon, S.Zero, S.One, open_below=True),
+                Range(V, 1 / epsilon, oo),
+            ),
+        ),
+        RuleBound(TYPICAL, End.INFIMUM, (M7_INFIMUM,), accepts=Accepts(M7_INFIMUM.family.tokens, 1)),
+        *(
+            RuleBound(TYPICAL, End.INFIMUM, OfRule(MULTIPLICATIVE, (delta,)), where, sharp=False)
+            for where in (
+                (Range(delta, S.Zero, S.One, open_below=True, open_above=True),),
+                (Range(delta, S.One, S.One), Range(g, S.Zero, S.One, open_below=True, open_above=True)),
+                (Range(delta, S.One, S.One), Range(epsilon, S.Zero, 1 / V, open_above=True)),
+            )
+        ),
+        *(
+            RuleBound(TYPICAL, End.INFIMUM, OfRule(STRICT_GREEDY), (Range(factor, S.Zero, S.Zero),), sharp=False)
+            for factor in (epsilon, delta)
+        ),
+        RuleBound(TYPICAL, End.SUPREMUM, oo, (_ANY_SIZE,), accepts=Accepts(_PAIR, 2)),
+        *(
+            RuleBound(
+                TYPICAL,
+                End.SUPREMUM,
+                TWO_ACCEPTED,
+                (place, _FREE_MARGIN),
+                accepts=Accepts(_PAIR, accepted),
+                attained=False,
+                sharp=place is _ANY_SIZE,
+            )
+            for place in (_ANY_SIZE, Range(m, S.One, S.One))
+            for accepted in (0, 1)
+        ),
+        RuleBound(TYPICAL, End.SUPREMUM, oo, sharp=False),
+    ),
 )
 
 # ---- M3 --------------------------------------------------------------------------------------------------------
@@ -231,7 +345,30 @@ _MULTIPLICATIVE = Rows(
     classes=(_FIRST, _competitors(Min(alpha * top, top - g)), _OTHERS),
 )
 _turn = g / (1 - alpha)
-_dust = (1 - _turn * (1 + m * alpha)) / V
+_dust = (1 - _turn * (1 + m * alpha)) / N
+
+_POSITIVE_FACTOR = Range(alpha, S.Zero, S.One, open_below=True)
+_CHORD = Infimum(
+    _MULTIPLICATIVE,
+    _bound(g, alpha * _turn),
+    weak_duality(
+        _MULTIPLICATIVE,
+        {"first": _up, "competitor": _down},
+        S.One,
+        anchors={"competitor": _share * alpha * top + (1 - _share) * (top - g)},
+        shown={"competitor": _falling * (alpha * top - p) + _rising * (top - g - p)},
+    ),
+    Family(
+        (_CANDIDATES, _FACTOR, _SMALL_MARGIN, _MANY),
+        {m: m, alpha: alpha, g: g, top: _turn},
+        (
+            FamilyTokens("first", _turn, S.One, True),
+            FamilyTokens("competitor", alpha * _turn, m, True),
+            FamilyTokens("other", _dust, N, False),
+        ),
+        limit=N,
+    ),
+)
 
 M3 = Theorem(
     name="M3",
@@ -245,29 +382,7 @@ M3 = Theorem(
     ),
     hypotheses=("every rejected token is below alpha p_1", "no competitor exceeds p_1 - g", "0 < alpha < 1"),
     derivation=(),
-    conclusions=(
-        Infimum(
-            _MULTIPLICATIVE,
-            _bound(g, alpha * _turn),
-            weak_duality(
-                _MULTIPLICATIVE,
-                {"first": _up, "competitor": _down},
-                S.One,
-                anchors={"competitor": _share * alpha * top + (1 - _share) * (top - g)},
-                shown={"competitor": _falling * (alpha * top - p) + _rising * (top - g - p)},
-            ),
-            Family(
-                (_CANDIDATES, _FACTOR, _SMALL_MARGIN, _MANY),
-                {m: m, alpha: alpha, g: g, top: _turn},
-                (
-                    FamilyTokens("first", _turn, S.One, True),
-                    FamilyTokens("competitor", alpha * _turn, m, True),
-                    FamilyTokens("other", _dust, V, False),
-                ),
-                limit=V,
-            ),
-        ),
-    ),
+    conclusions=(_CHORD,),
     worked_points=(
         WorkedRow(
             ("1/2", "1/4", "1/8", "1/8"),
@@ -279,25 +394,52 @@ M3 = Theorem(
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {b: alpha * _turn}),),
     formal=("M3_lower_bounds",),
+    bounds=(
+        RuleBound(
+            MULTIPLICATIVE,
+            End.INFIMUM,
+            (_CHORD,),
+            (_POSITIVE_FACTOR, _ROOM, Range(g, (1 - alpha) / (1 + (V - 1) * alpha), S.One)),
+            attained=False,
+        ),
+        RuleBound(
+            MULTIPLICATIVE,
+            End.INFIMUM,
+            (M7_INFIMUM,),
+            (_POSITIVE_FACTOR, Range(g, (1 - alpha) / (1 + m * alpha), S.One, open_below=True)),
+        ),
+        RuleBound(
+            MULTIPLICATIVE,
+            End.INFIMUM,
+            S.Zero,
+            (Range(alpha, S.One, S.One), _ROOM, Range(g, S.Zero, S.Zero)),
+            attained=False,
+        ),
+        *both_ends(
+            MULTIPLICATIVE,
+            OfRule(STRICT_GREEDY),
+            (_POSITIVE_FACTOR, Range(g, (1 - alpha) / (1 + alpha), S.One, open_below=True)),
+        ),
+    ),
 )
 
 # ---- M2 --------------------------------------------------------------------------------------------------------
 
-_PARAMETER = Range(additive, S.Zero, S.One, open_below=True, open_above=True)
-_first = (1 + g + m * additive) / (m + 2)
-_last = _first - additive
+_PARAMETER = Range(t, S.Zero, S.One, open_above=True)
+_first = (1 + g + m * t) / (m + 2)
+_last = _first - t
 
 
 def _additive_rows(margin: Range, second_is: str) -> Rows:
     second = TokenClass(second_is, Role.ACCEPTED, S.One, top - g)
-    rejected = _competitors(top - additive)
+    rejected = _competitors(top - t)
     return Rows((_CANDIDATES, _PARAMETER, margin, Range(top, g, S.One)), (_FIRST, second, rejected, _OTHERS))
 
 
 def _additive_family(margin: Range, second_is: str, pooled: bool) -> Family:
     return Family(
         (_CANDIDATES, _PARAMETER, margin),
-        {m: m, additive: additive, g: g, top: _first},
+        {m: m, t: t, g: g, top: _first},
         (
             FamilyTokens("first", _first, S.One, True),
             FamilyTokens(second_is, _first - g, S.One, pooled),
@@ -306,17 +448,46 @@ def _additive_family(margin: Range, second_is: str, pooled: bool) -> Family:
     )
 
 
-_far = Range(g, Max(m * additive / (m + 1), 2 * additive - 1), additive)
+_far = Range(g, Max(m * t / (m + 1), 2 * t - 1), t)
 _FAR = _additive_rows(_far, "second")
-_up, _down = _ratios(additive, _last)
+_up, _down = _ratios(t, _last)
 _spare = (gap(_up) + m * gap(_down)) / (m + 2)
 _mass = 1 + (log(_up) + m * log(_down)) / (m + 2)
 
-_near = Range(g, Max(S.Zero, 2 * additive - 1), m * additive / (m + 1))
+_near = Range(g, Max(S.Zero, 2 * t - 1), m * t / (m + 1))
 _NEAR = _additive_rows(_near, "second")
 _one, _two, _low = (m + 2) * _first, (m + 2) * (_first - g), (m + 2) * _last
 _near_mass = 1 + (log(_one) + log(_two) + m * log(_low)) / (m + 2)
 _near_spare = (gap(_one) + gap(_two) + m * gap(_low)) / (m + 2)
+
+_SECOND_KEPT = Infimum(
+    _FAR,
+    _bound(t, _last),
+    weak_duality(
+        _FAR,
+        {"first": _up, "competitor": _down},
+        _mass,
+        slopes={"second": _spare, "other": _spare},
+        anchors={"second": top - g, "competitor": top - t},
+        shown={"competitor": (log(_up) + 2 * log(1 / _down)) / (m + 2) * (top - t - p)},
+    ),
+    _additive_family(_far, "second", pooled=False),
+)
+_SECOND_POOLED = Infimum(
+    _NEAR,
+    ADDITIVE_NEAR.expression,
+    weak_duality(
+        _NEAR,
+        {"first": _one, "second": _two, "competitor": _low},
+        _near_mass,
+        slopes={"other": _near_spare},
+        anchors={"competitor": top - t},
+        shown={
+            "competitor": (log(_one / _low) + log(_two / _low)) / (m + 2) * (top - t - p),
+        },
+    ),
+    _additive_family(_near, "second", pooled=True),
+)
 
 M2 = Theorem(
     name="M2",
@@ -331,34 +502,8 @@ M2 = Theorem(
     hypotheses=("every rejected token is below p_1 - t", "p_2 = p_1 - g is accepted: g <= t", "g > 2t - 1"),
     derivation=(),
     conclusions=(
-        Infimum(
-            _FAR,
-            _bound(additive, _last),
-            weak_duality(
-                _FAR,
-                {"first": _up, "competitor": _down},
-                _mass,
-                slopes={"second": _spare, "other": _spare},
-                anchors={"second": top - g, "competitor": top - additive},
-                shown={"competitor": (log(_up) + 2 * log(1 / _down)) / (m + 2) * (top - additive - p)},
-            ),
-            _additive_family(_far, "second", pooled=False),
-        ),
-        Infimum(
-            _NEAR,
-            ADDITIVE_NEAR.expression,
-            weak_duality(
-                _NEAR,
-                {"first": _one, "second": _two, "competitor": _low},
-                _near_mass,
-                slopes={"other": _near_spare},
-                anchors={"competitor": top - additive},
-                shown={
-                    "competitor": (log(_one / _low) + log(_two / _low)) / (m + 2) * (top - additive - p),
-                },
-            ),
-            _additive_family(_near, "second", pooled=True),
-        ),
+        _SECOND_KEPT,
+        _SECOND_POOLED,
     ),
     worked_points=(
         WorkedRow(
@@ -369,5 +514,15 @@ M2 = Theorem(
             "g = 1/20, just below t = 3/20: u = 8/20",
         ),
     ),
-    establishes=(Establishes(ADDITIVE_NEAR), Establishes(ONE_AGAINST_MANY, {g: additive, b: _last})),
+    establishes=(Establishes(ADDITIVE_NEAR), Establishes(ONE_AGAINST_MANY, {g: t, b: _last})),
+    bounds=(
+        *both_ends(ADDITIVE, OfRule(STRICT_GREEDY), (Range(g, t, S.One, open_below=True),)),
+        RuleBound(
+            ADDITIVE,
+            End.INFIMUM,
+            (_SECOND_KEPT, _SECOND_POOLED),
+            (_ROOM, Range(g, 2 * t - 1, t, open_below=True)),
+            attained=False,
+        ),
+    ),
 )

@@ -5,6 +5,10 @@ from types import MappingProxyType
 
 from sympy import Expr, Rational, S, diff, log, oo, symbols
 
+from ..rules.absolute import tau
+from ..rules.multiplicative import alpha
+from ..rules.top_m import k
+from ..rules.typical_floor import delta, floor
 from ..theorem import (
     AtLeast,
     Evident,
@@ -21,12 +25,8 @@ from ..theorem import (
 from .evidence import NOTHING
 from .symbols import p, s, top
 
-alpha, tau = symbols("alpha tau", positive=True)
-delta, epsilon = symbols("delta epsilon", positive=True)
-floor = symbols("f", nonnegative=True)
 entropy_power = symbols("e_H", positive=True)
 """`exp(-H)`."""
-ranks = symbols("k", positive=True)
 
 _FACTOR = Range(alpha, S.Zero, S.One, open_below=True)
 _ANY = Range(p, S.Zero, S.One)
@@ -52,9 +52,9 @@ _BESIDE = Rows(
 )
 _FLOORED = Rows((Range(floor, S.Zero, oo, open_below=True),), (TokenClass("token", Role.REJECTED, None, p, (_ANY,)),))
 _MANY = Rows(
-    (Range(ranks, S.One, oo, integer=True), Range(tau, S.Zero, S.One)),
+    (Range(k, S.One, oo, integer=True), Range(tau, S.Zero, S.One)),
     (
-        TokenClass("accepted", Role.REJECTED, ranks + 1, p, (Range(p, tau, S.One),)),
+        TokenClass("accepted", Role.REJECTED, k + 1, p, (Range(p, tau, S.One),)),
         TokenClass("other", Role.REJECTED, None, p, (_ANY,)),
     ),
 )
@@ -66,7 +66,7 @@ _RANK_STEP = Step(
     SumAtLeast(
         _MANY,
         {},
-        (ranks + 1) * tau - 1,
+        (k + 1) * tau - 1,
         SumProof(mass=-S.One, constants={"accepted": tau}, slack={"accepted": Evident(p - tau)}, rest=NOTHING),
     ),
     "their mass is at most 1",

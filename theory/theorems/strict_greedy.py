@@ -6,9 +6,11 @@ import sympy
 from sympy import Rational, S, log, oo
 
 from ..formulas import PAPER, PHI, STRICT_GREEDY
+from ..rules.strict_greedy import RULE
 from ..theorem import (
     AtLeast,
     Certificate,
+    End,
     Establishes,
     Evident,
     Family,
@@ -19,6 +21,7 @@ from ..theorem import (
     Range,
     Role,
     Rows,
+    RuleBound,
     Step,
     SumProof,
     Supremum,
@@ -30,7 +33,7 @@ from ..theorem import (
 )
 from .evidence import NOTHING, weak_duality
 from .projection import solved_program
-from .symbols import V, b, g, p, s, top, x
+from .symbols import V, b, g, m, p, s, top, x
 
 _OTHERS = TokenClass("other", Role.REJECTED, None, p, (Range(p, S.Zero, S.One),))
 _MARGIN = Range(g, S.Zero, S.One)
@@ -191,6 +194,33 @@ _dust_tokens = (
     FamilyTokens("other", _DUST, V - 2, False),
 )
 
+M1_INFIMUM = Infimum(
+    _GIVEN_MARGIN,
+    _PHI_G,
+    weak_duality(
+        _GIVEN_MARGIN,
+        {"first": 1 + g, "second": 1 - g},
+        1 + log(1 - g**2) / 2,
+        slopes={
+            "first": log((1 + g) / (1 - g)) / 2,
+            "second": -log((1 + g) / (1 - g)) / 2,
+            "other": log(1 / (1 - g**2)) / 2,
+        },
+    ),
+    Family(
+        (_MARGIN,),
+        {g: g, top: (1 + g) / 2},
+        (FamilyTokens("first", (1 + g) / 2, S.One, True), FamilyTokens("second", (1 - g) / 2, S.One, True)),
+    ),
+)
+_SUPREMUM = Supremum(
+    _by_second((_MARGIN, _VOCABULARY, _second_from_vocabulary), V - 2),
+    _AT_DUST,
+    pair_to_its_mean(g + b, b, Growth(b, start=NOTHING, slope=_falls_in_b)),
+    Family((_MARGIN, _VOCABULARY), {g: g, V: V, b: _DUST}, _dust_tokens),
+)
+_ONE_CANDIDATE = (Range(m, S.One, S.One),)
+
 M1 = Theorem(
     name="M1",
     title="Strict greedy when only the margin is known",
@@ -223,40 +253,21 @@ M1 = Theorem(
         ),
     ),
     conclusions=(
-        Infimum(
-            _GIVEN_MARGIN,
-            _PHI_G,
-            weak_duality(
-                _GIVEN_MARGIN,
-                {"first": 1 + g, "second": 1 - g},
-                1 + log(1 - g**2) / 2,
-                slopes={
-                    "first": log((1 + g) / (1 - g)) / 2,
-                    "second": -log((1 + g) / (1 - g)) / 2,
-                    "other": log(1 / (1 - g**2)) / 2,
-                },
-            ),
-            Family(
-                (_MARGIN,),
-                {g: g, top: (1 + g) / 2},
-                (FamilyTokens("first", (1 + g) / 2, S.One, True), FamilyTokens("second", (1 - g) / 2, S.One, True)),
-            ),
-        ),
+        M1_INFIMUM,
         Supremum(
             _by_second((_MARGIN, _ANY_SECOND), None),
             g * log(2),
             pair_to_its_mean(g + b, b, Growth(b, start=NOTHING, slope=_falls_in_b)),
             Family((_MARGIN, _VOCABULARY), {g: g, b: _DUST}, _dust_tokens, limit=V),
         ),
-        Supremum(
-            _by_second((_MARGIN, _VOCABULARY, _second_from_vocabulary), V - 2),
-            _AT_DUST,
-            pair_to_its_mean(g + b, b, Growth(b, start=NOTHING, slope=_falls_in_b)),
-            Family((_MARGIN, _VOCABULARY), {g: g, V: V, b: _DUST}, _dust_tokens),
-        ),
+        _SUPREMUM,
     ),
     worked_points=T5.worked_points[:1],
     establishes=(Establishes(PHI, {x: g}), Establishes(STRICT_GREEDY, {s: _mass_at_dust})),
     formal=("M1_bounds", "M1_attained", "M1_supremum"),
+    bounds=(
+        RuleBound(RULE, End.INFIMUM, (M1_INFIMUM,), _ONE_CANDIDATE),
+        RuleBound(RULE, End.SUPREMUM, (_SUPREMUM,), _ONE_CANDIDATE),
+    ),
     citation=PAPER,
 )

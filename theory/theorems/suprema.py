@@ -6,9 +6,19 @@ from sympy import Expr, Max, Rational, S, log, oo
 
 from ..formulas import CEILING, PHI
 from ..margins import ONE_AGAINST_MANY, SPIKE_ALONE, SPIKE_POOLED
-from ..margins import t as additive
+from ..rules.absolute import RULE as ABSOLUTE
+from ..rules.absolute import tau
+from ..rules.additive import RULE as ADDITIVE
+from ..rules.additive import t
+from ..rules.mars import RULE as MARS
+from ..rules.multiplicative import RULE as MULTIPLICATIVE
+from ..rules.multiplicative import alpha
+from ..rules.strict_greedy import RULE as STRICT_GREEDY
+from ..rules.top_m import RULE as TOP_M
+from ..rules.top_m import k
 from ..theorem import (
     AtLeast,
+    End,
     Equal,
     Establishes,
     Evident,
@@ -16,9 +26,11 @@ from ..theorem import (
     FamilyTokens,
     Growth,
     Infimum,
+    OfRule,
     Range,
     Role,
     Rows,
+    RuleBound,
     Step,
     SumAtLeast,
     SumProof,
@@ -27,9 +39,9 @@ from ..theorem import (
     TokenClass,
     Witness,
     WorkedRow,
+    both_ends,
 )
 from .evidence import NOTHING, weak_duality
-from .margins import alpha, tau
 from .symbols import N, V, b, g, m, p, top, x
 
 _CANDIDATES = Range(m, S.One, oo, integer=True)
@@ -50,6 +62,10 @@ def _rest(largest_accepted: Expr) -> tuple[TokenClass, ...]:
 
 _SMALL_MARGIN, _LARGE_MARGIN = Range(g, S.Zero, m / (m + 2)), Range(g, m / (m + 2), S.One)
 _half, _second = (1 + g) / 2, (1 - g) / 2
+_POSITIVE_FACTOR = Range(alpha, S.Zero, S.One, open_below=True)
+_FINITE, _ANY_SIZE = Range(V, m + 1, oo, open_above=True), Range(V, oo, oo)
+_all_but_few = (1 - alpha) / (1 + (V - m) * alpha)
+"""Up to this margin all but m - 1 tokens may be accepted."""
 _POOLED = Rows((_CANDIDATES, _SMALL_MARGIN, Range(top, S.Half, _half)), (_FIRST, *_rest(1 - top)))
 _ALONE = Rows((_CANDIDATES, _LARGE_MARGIN, Range(top, S.Zero, _half)), (_FIRST, *_rest(top - g)))
 _level = 1 / (m + 2)
@@ -69,6 +85,56 @@ def _spike(margin: Range, pooled: bool) -> Family:
     )
 
 
+_SPIKE_POOLED = Supremum(
+    _POOLED,
+    SPIKE_POOLED.expression,
+    Witness(
+        draft={
+            "first": _level,
+            "accepted": _scale * p,
+            "competitor": _level + _scale * p,
+            "other": _scale * p,
+        },
+        threshold=_level,
+        mass=SumProof(mass=_scale, constants={"first": _level - _scale * top, "competitor": _level}),
+        divergence=SumProof(
+            mass=log(_scale),
+            constants={"first": -top * log(top / (1 - top))},
+            slack={
+                "first": NOTHING,
+                "accepted": NOTHING,
+                "other": NOTHING,
+                "competitor": Evident(p * log(1 + (1 - top) / p)),
+            },
+            rest=Growth(top, start=NOTHING, slope=Evident(log(top / (1 - top))), from_above=True),
+        ),
+    ),
+    _spike(_SMALL_MARGIN, pooled=True),
+)
+_SPIKE_ALONE = Supremum(
+    _ALONE,
+    SPIKE_ALONE.expression,
+    Witness(
+        draft={"first": _share, "accepted": p, "competitor": p + _share, "other": p},
+        threshold=_share,
+        mass=SumProof(mass=S.One, constants={"first": _share - top, "competitor": _share}),
+        divergence=SumProof(
+            constants={"first": -top * log(m + 1)},
+            slack={
+                "first": NOTHING,
+                "accepted": NOTHING,
+                "other": NOTHING,
+                "competitor": Evident(p * log(1 + _share / p)),
+            },
+            rest=Evident((_half - top) * log(m + 1)),
+        ),
+    ),
+    _spike(_LARGE_MARGIN, pooled=False),
+)
+
+TWO_ACCEPTED = (_SPIKE_POOLED, _SPIKE_ALONE)
+"""All mass on two tokens, both accepted."""
+
 MS = Theorem(
     name="MS",
     title="Suprema of relaxed rules",
@@ -77,7 +143,9 @@ MS = Theorem(
         "the certificate of ((1+g)/2, (1-g)/2, 0, ..., 0): ln(1 + m/2) + phi(g) for g <= m/(m+2), ((1+g)/2) ln(m+1) "
         "for larger g, attained. This is the supremum for additive(t) with g <= t, for multiplicative(alpha) with "
         "g <= (1-alpha)/(1+alpha), for top-m(k) with k >= 2 and for a threshold tau <= (1-g)/2; targets that cannot be "
-        "rejected have C = inf. If the rule rejects the second token, M7 applies."
+        "rejected have C = inf. If the rule rejects the second token, M7 applies. mars(theta) leaves the ratio of "
+        "logits free, so that on every target it may be strict greedy or top-m(2): its infimum is that of the first, "
+        "its supremum that of the second."
     ),
     hypotheses=("m competitors exist: V >= m + 2", "p_1 <= (1+g)/2, since p_1 + p_2 <= 1"),
     derivation=(
@@ -93,52 +161,8 @@ MS = Theorem(
         ),
     ),
     conclusions=(
-        Supremum(
-            _POOLED,
-            SPIKE_POOLED.expression,
-            Witness(
-                draft={
-                    "first": _level,
-                    "accepted": _scale * p,
-                    "competitor": _level + _scale * p,
-                    "other": _scale * p,
-                },
-                threshold=_level,
-                mass=SumProof(mass=_scale, constants={"first": _level - _scale * top, "competitor": _level}),
-                divergence=SumProof(
-                    mass=log(_scale),
-                    constants={"first": -top * log(top / (1 - top))},
-                    slack={
-                        "first": NOTHING,
-                        "accepted": NOTHING,
-                        "other": NOTHING,
-                        "competitor": Evident(p * log(1 + (1 - top) / p)),
-                    },
-                    rest=Growth(top, start=NOTHING, slope=Evident(log(top / (1 - top))), from_above=True),
-                ),
-            ),
-            _spike(_SMALL_MARGIN, pooled=True),
-        ),
-        Supremum(
-            _ALONE,
-            SPIKE_ALONE.expression,
-            Witness(
-                draft={"first": _share, "accepted": p, "competitor": p + _share, "other": p},
-                threshold=_share,
-                mass=SumProof(mass=S.One, constants={"first": _share - top, "competitor": _share}),
-                divergence=SumProof(
-                    constants={"first": -top * log(m + 1)},
-                    slack={
-                        "first": NOTHING,
-                        "accepted": NOTHING,
-                        "other": NOTHING,
-                        "competitor": Evident(p * log(1 + _share / p)),
-                    },
-                    rest=Evident((_half - top) * log(m + 1)),
-                ),
-            ),
-            _spike(_LARGE_MARGIN, pooled=False),
-        ),
+        _SPIKE_POOLED,
+        _SPIKE_ALONE,
     ),
     worked_points=(
         WorkedRow(
@@ -151,6 +175,23 @@ MS = Theorem(
         WorkedRow(("3/4", "1/4", "0"), 2, 1, Rational(3, 4) * log(2), "g = 1/2, m = 1: the first alone"),
     ),
     establishes=(Establishes(SPIKE_POOLED), Establishes(SPIKE_ALONE)),
+    bounds=(
+        RuleBound(TOP_M, End.SUPREMUM, TWO_ACCEPTED, (Range(k, S(2), oo), Range(V, m + k, oo))),
+        RuleBound(
+            MULTIPLICATIVE,
+            End.SUPREMUM,
+            TWO_ACCEPTED,
+            (_POSITIVE_FACTOR, _FINITE, Range(g, _all_but_few, (1 - alpha) / (1 + alpha), open_below=True)),
+        ),
+        RuleBound(
+            ABSOLUTE,
+            End.SUPREMUM,
+            TWO_ACCEPTED,
+            (_FINITE, Range(g, S.Zero, 1 - 2 * tau), Range(g, 1 - (V - m + 1) * tau, S.One, open_below=True)),
+        ),
+        RuleBound(MARS, End.INFIMUM, OfRule(STRICT_GREEDY)),
+        RuleBound(MARS, End.SUPREMUM, OfRule(TOP_M, (S(2),))),
+    ),
 )
 
 # ---- nothing rejected ------------------------------------------------------------------------------------------
@@ -160,6 +201,8 @@ _TOKENS = Range(N, S(2), oo, integer=True)
 _equal = (1 - g) / N
 _all_accepted = (1 - alpha) / (1 + (N - 1) * alpha)
 _second_mass = Range(b, tau, S.One)
+_NO_OTHER = Range(V, m + 1, m + 1)
+"""All tokens but the first would have to be competitors."""
 
 MI = Theorem(
     name="MI",
@@ -169,20 +212,23 @@ MI = Theorem(
         "as ((1+g)/2, (1-g)/2), if g <= t. multiplicative(alpha): p = (g + b, b, ..., b) of N tokens is accepted "
         "whole if g <= (1-alpha)/(1 + (N-1) alpha), and only then are N tokens accepted; threshold tau: if g + N tau "
         "<= 1, and only then. So over any vocabulary sup C = inf for g <= t, g <= (1-alpha)/(1+alpha), g + 2 tau <= 1, "
-        "and in V tokens with m candidates where N = V - m + 1 tokens can be accepted."
+        "and in V tokens with m candidates where N = V - m + 1 tokens can be accepted, which additive(t) does for all "
+        "g <= t. In V = m + 1 tokens every p has C = inf unless all but the first can be rejected: for additive(t) if "
+        "g <= t, for multiplicative(alpha) if g <= (1-alpha)/(1 + m alpha), for tau if g + V tau <= 1. So it has for "
+        "top-m(k) in fewer than m + k tokens, and where all tokens are accepted: alpha = 0, tau = 0."
     ),
     hypotheses=("p_1 - p_2 = g", "p_1 + p_2 <= 1"),
     derivation=(),
     conclusions=(
         AtLeast(
-            additive,
+            t,
             top,
             (
                 Range(top, S.Zero, S.One, open_below=True),
                 Range(g, Max(S.Zero, 2 * top - 1), S.One),
-                Range(additive, (1 + g) / 2, oo),
+                Range(t, (1 + g) / 2, oo),
             ),
-            Evident((additive - (1 + g) / 2) + (g - 2 * top + 1) / 2),
+            Evident((t - (1 + g) / 2) + (g - 2 * top + 1) / 2),
         ),
         Equal((1 - g) / 2, (1 + g) / 2 - g, (_MARGIN,)),
         AtLeast(
@@ -220,12 +266,53 @@ MI = Theorem(
                 rest=NOTHING,
             ),
         ),
+        AtLeast(
+            g,
+            (1 - alpha) / (1 + m * alpha),
+            (_CANDIDATES, _FACTOR, Range(top, 1 / (1 + m * alpha), S.One), Range(g, (1 - alpha) * top, S.One)),
+            Evident((g - (1 - alpha) * top) + (1 - alpha) * (top - 1 / (1 + m * alpha))),
+        ),
+        AtLeast(
+            g + (m + 1) * tau,
+            S.One,
+            (
+                _CANDIDATES,
+                Range(tau, S.Zero, S.One, open_below=True),
+                Range(top, Max(tau, 1 - m * tau), S.One),
+                Range(g, top - tau, S.One),
+            ),
+            Evident((g - top + tau) + (top - 1 + m * tau)),
+        ),
+    ),
+    bounds=(
+        RuleBound(ADDITIVE, End.INFIMUM, oo, (Range(g, S.Zero, 2 * t - 1),)),
+        RuleBound(ADDITIVE, End.INFIMUM, oo, (_NO_OTHER, Range(g, S.Zero, t))),
+        RuleBound(ADDITIVE, End.SUPREMUM, oo, (Range(g, S.Zero, t),)),
+        *both_ends(MULTIPLICATIVE, oo, (Range(alpha, S.Zero, S.Zero),)),
+        RuleBound(
+            MULTIPLICATIVE,
+            End.INFIMUM,
+            oo,
+            (_POSITIVE_FACTOR, _NO_OTHER, Range(g, S.Zero, (1 - alpha) / (1 + m * alpha))),
+        ),
+        RuleBound(
+            MULTIPLICATIVE,
+            End.SUPREMUM,
+            oo,
+            (_POSITIVE_FACTOR, _ANY_SIZE, Range(g, S.Zero, (1 - alpha) / (1 + alpha))),
+        ),
+        RuleBound(MULTIPLICATIVE, End.SUPREMUM, oo, (_POSITIVE_FACTOR, _FINITE, Range(g, S.Zero, _all_but_few))),
+        *both_ends(ABSOLUTE, oo, (Range(tau, S.Zero, S.Zero),)),
+        RuleBound(ABSOLUTE, End.INFIMUM, oo, (_NO_OTHER, Range(g, S.Zero, 1 - V * tau))),
+        RuleBound(ABSOLUTE, End.SUPREMUM, oo, (_ANY_SIZE, Range(g, S.Zero, 1 - 2 * tau))),
+        RuleBound(ABSOLUTE, End.SUPREMUM, oo, (_FINITE, Range(g, S.Zero, 1 - (V - m + 1) * tau))),
+        *both_ends(TOP_M, oo, (Range(V, m + 1, m + k - 1),)),
     ),
 )
 
 # ---- M3, the first token known ---------------------------------------------------------------------------------
 
-_MANY = Range(V, S.One, oo, integer=True)
+_MANY = Range(N, S.One, oo, integer=True)
 _KNOWN_TOP = Range(top, S.Zero, 1 / (1 + m * alpha), open_below=True)
 _TWO_LEFT = Range(top, 1 / (1 + alpha), S.One)
 _MULTIPLICATIVE = Rows(
@@ -242,7 +329,7 @@ _STRICT = Rows(
     (_FIRST, TokenClass("competitor", Role.COMPETITOR, S.One, p, (Range(p, S.Zero, 1 - top),)), _OTHER),
 )
 _up, _down = (m + 1) / (1 + m * alpha), alpha * (m + 1) / (1 + m * alpha)
-_dust = (1 - top * (1 + m * alpha)) / V
+_dust = (1 - top * (1 + m * alpha)) / N
 _value: Any = ONE_AGAINST_MANY.expression.xreplace({g: (1 - alpha) * top, b: alpha * top})
 
 M3_TOP = Theorem(
@@ -275,9 +362,9 @@ M3_TOP = Theorem(
                 (
                     FamilyTokens("first", top, S.One, True),
                     FamilyTokens("competitor", alpha * top, m, True),
-                    FamilyTokens("other", _dust, V, False),
+                    FamilyTokens("other", _dust, N, False),
                 ),
-                limit=V,
+                limit=N,
             ),
         ),
         Infimum(
@@ -313,10 +400,10 @@ M3_TOP = Theorem(
                 {m: m, top: top},
                 (
                     FamilyTokens("first", top, S.One, True),
-                    FamilyTokens("competitor", (1 - top) / (V + m), m, True),
-                    FamilyTokens("other", (1 - top) / (V + m), V, False),
+                    FamilyTokens("competitor", (1 - top) / (N + m), m, True),
+                    FamilyTokens("other", (1 - top) / (N + m), N, False),
                 ),
-                limit=V,
+                limit=N,
             ),
         ),
         AtLeast(alpha * top, 1 - top, (_FACTOR, _TWO_LEFT), Evident((1 + alpha) * (top - 1 / (1 + alpha)))),

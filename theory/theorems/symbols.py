@@ -3,6 +3,7 @@
 import sympy
 
 from ..formulas import a, c, d, g, m, mass, n, p, q, r, s, top, x
+from ..theorem import VOCABULARY as V
 
 b = sympy.Symbol("b", nonnegative=True)
 """Probability of the competitor that the margin speaks of."""
@@ -10,7 +11,5 @@ E = sympy.Symbol("E", real=True)
 """`sum p ln p` over the pool."""
 N = sympy.Symbol("N", positive=True)
 """A number of tokens."""
-V = sympy.Symbol("V", positive=True)
-"""Size of the vocabulary."""
 
 __all__ = ["E", "N", "V", "a", "b", "c", "d", "g", "m", "mass", "n", "p", "q", "r", "s", "top", "x"]

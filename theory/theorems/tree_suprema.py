@@ -8,11 +8,13 @@ from sympy import Expr, Rational, S, log, oo, symbols
 
 from ..formulas import PHI
 from ..margins import ONE_AGAINST_MANY
+from ..rules.strict_greedy import RULE
 from ..theorem import (
     DRAFT,
     THRESHOLD,
     AtLeast,
     Certificate,
+    End,
     Establishes,
     Evidence,
     Evident,
@@ -23,6 +25,7 @@ from ..theorem import (
     Range,
     Role,
     Rows,
+    RuleBound,
     Step,
     SumAtLeast,
     SumFact,
@@ -77,7 +80,6 @@ def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
         constants={**lower.constants, "zero": THRESHOLD},
         slack={**lower.slack, "zero": Evident(DRAFT - THRESHOLD)},
     )
-    at = Rational(1, 2) if second_pooled else Rational(1, 4)
     return Certificate(
         rows,
         Value(sum(lost.values(), S.Zero)),
@@ -100,12 +102,12 @@ def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
             ),
         ),
         Family(
-            (),
-            {m: S(2), g: at},
+            rows.parameters,
+            {m: m, g: g},
             (
-                FamilyTokens("first", (1 + at) / 2, S.One, True),
-                FamilyTokens("second", (1 - at) / 2, S.One, second_pooled),
-                FamilyTokens("zero", S.Zero, S.One, True),
+                FamilyTokens("first", _half, S.One, True),
+                FamilyTokens("second", _second, S.One, second_pooled),
+                FamilyTokens("zero", S.Zero, m - 1, True),
             ),
         ),
     )
@@ -115,9 +117,10 @@ def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
 
 _weight, _least, _spread = symbols("w l d", nonnegative=True)
 _VOCABULARY = Range(V, _SEVERAL, oo, integer=True)
+_share_of_rest = (1 - g) / V
 _lifted = _least + _weight * g / _SEVERAL
 _first = g + _least + (1 - _weight) * _spread
-_dust_value = _dusty.xreplace({b: (1 - g) / V})
+_dust_value = _dusty.xreplace({b: _share_of_rest})
 
 
 def _mixture(margin: Range, spread: Range, spike: Expr, level: Expr, kept: Expr, rest: Evidence) -> UpperBound:
@@ -272,6 +275,40 @@ _STEPS = (
     ),
 )
 
+_DUST = Certificate(
+    _DUST_ROWS,
+    Value(_dusty),
+    weak_duality(
+        _DUST_ROWS,
+        {"first": 1 + m * g / (g + _SEVERAL * b), "competitor": 1 - g / (g + _SEVERAL * b)},
+        S.One,
+    ),
+    Witness(
+        draft={"first": _even, "competitor": _even, "other": p},
+        threshold=_even,
+        mass=SumProof(mass=S.One, constants={"first": _even - g - b, "competitor": _even - b}),
+        divergence=SumProof(
+            constants={"first": -(g + b) * log((g + b) / _even), "competitor": -b * log(b / _even)},
+            slack=dict.fromkeys(("first", "competitor", "other"), NOTHING),
+            rest=NOTHING,
+        ),
+    ),
+    Family(
+        (_CANDIDATES, _MARGIN, _VOCABULARY),
+        {m: m, g: g, b: _share_of_rest},
+        (
+            FamilyTokens("first", g + _share_of_rest, S.One, True),
+            FamilyTokens("competitor", _share_of_rest, m, True),
+            FamilyTokens("other", _share_of_rest, V - _SEVERAL, False),
+        ),
+    ),
+)
+_SPIKE_KEPT = _tree_spike(Range(g, S.Zero, _turn), second_pooled=False)
+_SPIKE_POOLED = _tree_spike(Range(g, _turn, S.One, open_above=True), second_pooled=True)
+
+SPIKES = (_SPIKE_KEPT, _SPIKE_POOLED)
+"""All mass on two tokens, the second rejected."""
+
 M7_LARGE = Theorem(
     name="M7s",
     title="Tree of m candidates: the largest certificates",
@@ -285,37 +322,10 @@ M7_LARGE = Theorem(
     hypotheses=("strict greedy, m >= 2 candidates, V >= m + 1 tokens", "g = p_1 - p_2"),
     derivation=_STEPS,
     conclusions=(
-        Certificate(
-            _DUST_ROWS,
-            Value(_dusty),
-            weak_duality(
-                _DUST_ROWS,
-                {"first": 1 + m * g / (g + _SEVERAL * b), "competitor": 1 - g / (g + _SEVERAL * b)},
-                S.One,
-            ),
-            Witness(
-                draft={"first": _even, "competitor": _even, "other": p},
-                threshold=_even,
-                mass=SumProof(mass=S.One, constants={"first": _even - g - b, "competitor": _even - b}),
-                divergence=SumProof(
-                    constants={"first": -(g + b) * log((g + b) / _even), "competitor": -b * log(b / _even)},
-                    slack=dict.fromkeys(("first", "competitor", "other"), NOTHING),
-                    rest=NOTHING,
-                ),
-            ),
-            Family(
-                (),
-                {m: S(2), g: S.Half, b: Rational(1, 8)},
-                (
-                    FamilyTokens("first", Rational(5, 8), S.One, True),
-                    FamilyTokens("competitor", Rational(1, 8), S(2), True),
-                    FamilyTokens("other", Rational(1, 8), S.One, False),
-                ),
-            ),
-        ),
+        _DUST,
         Limit(_dusty, b, False, g * log(_SEVERAL), (_CANDIDATES, _MARGIN, Range(b, S.Zero, S.One))),
-        _tree_spike(Range(g, S.Zero, _turn), second_pooled=False),
-        _tree_spike(Range(g, _turn, S.One, open_above=True), second_pooled=True),
+        _SPIKE_KEPT,
+        _SPIKE_POOLED,
         *_MIXTURES,
     ),
     worked_points=(
@@ -329,4 +339,5 @@ M7_LARGE = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY),),
+    bounds=(RuleBound(RULE, End.SUPREMUM, (_DUST, *SPIKES), (_SEVERAL_CANDIDATES,)),),
 )

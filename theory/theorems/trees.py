@@ -3,8 +3,10 @@
 from sympy import Rational, S, log, oo, symbols
 
 from ..margins import TREE_LAST_MARGIN, TREE_MARGIN, TREE_RATIO, e
+from ..rules.strict_greedy import RULE
 from ..theorem import (
     AtLeast,
+    End,
     Equal,
     Establishes,
     Evident,
@@ -15,6 +17,7 @@ from ..theorem import (
     Range,
     Role,
     Rows,
+    RuleBound,
     Step,
     SumProof,
     Supremum,
@@ -46,6 +49,26 @@ _spare = (gap(1 + m * g) + m * gap(1 - g)) / _SEVERAL
 _spread = (log(1 + m * g) - log(1 - g)) / _SEVERAL
 _spread_shown = log((1 + m * g) / (1 - g)) / _SEVERAL
 
+M7_INFIMUM = Infimum(
+    _TO_SECOND,
+    TREE_MARGIN.expression,
+    weak_duality(
+        _TO_SECOND,
+        {"first": 1 + m * g, "competitor": 1 - g},
+        1 + (log(1 + m * g) + m * log(1 - g)) / _SEVERAL,
+        slopes={"first": m * _spread, "competitor": -_spread_shown, "other": _spare},
+        anchors={"competitor": top - g},
+    ),
+    Family(
+        (_CANDIDATES, _MARGIN),
+        {m: m, g: g, top: (1 + m * g) / _SEVERAL},
+        (
+            FamilyTokens("first", (1 + m * g) / _SEVERAL, S.One, True),
+            FamilyTokens("competitor", (1 - g) / _SEVERAL, m, True),
+        ),
+    ),
+)
+
 M7 = Theorem(
     name="M7",
     title="Tree of m candidates, margin to the second token",
@@ -55,27 +78,7 @@ M7 = Theorem(
     ),
     hypotheses=("strict greedy, m candidates", "no rejected token exceeds p_1 - g"),
     derivation=(),
-    conclusions=(
-        Infimum(
-            _TO_SECOND,
-            TREE_MARGIN.expression,
-            weak_duality(
-                _TO_SECOND,
-                {"first": 1 + m * g, "competitor": 1 - g},
-                1 + (log(1 + m * g) + m * log(1 - g)) / _SEVERAL,
-                slopes={"first": m * _spread, "competitor": -_spread_shown, "other": _spare},
-                anchors={"competitor": top - g},
-            ),
-            Family(
-                (_CANDIDATES, _MARGIN),
-                {m: m, g: g, top: (1 + m * g) / _SEVERAL},
-                (
-                    FamilyTokens("first", (1 + m * g) / _SEVERAL, S.One, True),
-                    FamilyTokens("competitor", (1 - g) / _SEVERAL, m, True),
-                ),
-            ),
-        ),
-    ),
+    conclusions=(M7_INFIMUM,),
     worked_points=(
         WorkedRow(
             ("2/3", "1/6", "1/6"), 1, 2, Rational(2, 3) * log(2) + log(Rational(1, 2)) / 3, "g = 1/2, m = 2: attained"
@@ -83,6 +86,7 @@ M7 = Theorem(
     ),
     establishes=(Establishes(TREE_MARGIN),),
     formal=("M7_lower_bound", "M7_sharp"),
+    bounds=(RuleBound(RULE, End.INFIMUM, (M7_INFIMUM,)),),
 )
 
 # ---- M6: the margin to the m-th competitor ---------------------------------------------------------------------
@@ -115,9 +119,70 @@ _BY_LAST = Rows(
         _OTHERS,
     ),
 )
-_VOCABULARY = Range(V, S(2), oo, integer=True)
+_VOCABULARY = Range(V, _SEVERAL, oo, integer=True)
+_dust = (1 - g) / V
 _level = b + _share
 _kept = p / (p + _share)
+
+_LAST_INFIMUM = Infimum(
+    _TO_LAST,
+    TREE_LAST_MARGIN.expression,
+    weak_duality(
+        _TO_LAST,
+        {"first": y * _SEVERAL / M6_Z, "competitor": _SEVERAL / M6_Z, "last": _SEVERAL / (y * M6_Z)},
+        1 - log(M6_Z / _SEVERAL),
+        slopes={
+            "first": log(y),
+            "competitor": S.Zero,
+            "last": -log(y),
+            "other": log(1 + (y - 1) ** 2 / (y * _SEVERAL)),
+        },
+        anchors={"last": top - M6_MARGIN},
+    ),
+    Family(
+        (_CANDIDATES, _RATIO),
+        {m: m, e: e, top: y / M6_Z},
+        (
+            FamilyTokens("first", y / M6_Z, S.One, True),
+            FamilyTokens("competitor", 1 / M6_Z, m - 1, True),
+            FamilyTokens("last", 1 / (y * M6_Z), S.One, True),
+        ),
+    ),
+)
+_LAST_SUPREMUM = Supremum(
+    _BY_LAST,
+    g * log(_SEVERAL),
+    Witness(
+        draft={"first": _level, "competitor": p + _share, "last": _level, "other": p},
+        threshold=_level,
+        mass=SumProof(mass=S.One, constants={"first": _share - g, "competitor": _share, "last": _share}),
+        divergence=SumProof(
+            constants={
+                "first": -(g + b) * log((g + b) / _level),
+                "competitor": -b * log(b / _level),
+                "last": -b * log(b / _level),
+            },
+            slack={
+                "first": NOTHING,
+                "competitor": Growth(p, start=NOTHING, slope=Evident(gap(_kept))),
+                "last": NOTHING,
+                "other": NOTHING,
+            },
+            rest=Growth(b, start=NOTHING, slope=Evident(gap((g + b) / _level) + m * gap(b / _level))),
+        ),
+    ),
+    Family(
+        (_CANDIDATES, _MARGIN, _VOCABULARY),
+        {m: m, g: g, b: _dust},
+        (
+            FamilyTokens("first", g + _dust, S.One, True),
+            FamilyTokens("competitor", _dust, m - 1, True),
+            FamilyTokens("last", _dust, S.One, True),
+            FamilyTokens("other", _dust, V - _SEVERAL, False),
+        ),
+        limit=V,
+    ),
+)
 
 M6 = Theorem(
     name="M6",
@@ -148,65 +213,8 @@ M6 = Theorem(
     conclusions=(
         Equal(TREE_RATIO.expression, TREE_RATIO.stable, _BELOW_ONE),
         Equal(M6_MARGIN.subs(e, TREE_RATIO.expression), g, _BELOW_ONE),
-        Infimum(
-            _TO_LAST,
-            TREE_LAST_MARGIN.expression,
-            weak_duality(
-                _TO_LAST,
-                {"first": y * _SEVERAL / M6_Z, "competitor": _SEVERAL / M6_Z, "last": _SEVERAL / (y * M6_Z)},
-                1 - log(M6_Z / _SEVERAL),
-                slopes={
-                    "first": log(y),
-                    "competitor": S.Zero,
-                    "last": -log(y),
-                    "other": log(1 + (y - 1) ** 2 / (y * _SEVERAL)),
-                },
-                anchors={"last": top - M6_MARGIN},
-            ),
-            Family(
-                (_CANDIDATES, _RATIO),
-                {m: m, e: e, top: y / M6_Z},
-                (
-                    FamilyTokens("first", y / M6_Z, S.One, True),
-                    FamilyTokens("competitor", 1 / M6_Z, m - 1, True),
-                    FamilyTokens("last", 1 / (y * M6_Z), S.One, True),
-                ),
-            ),
-        ),
-        Supremum(
-            _BY_LAST,
-            g * log(_SEVERAL),
-            Witness(
-                draft={"first": _level, "competitor": p + _share, "last": _level, "other": p},
-                threshold=_level,
-                mass=SumProof(mass=S.One, constants={"first": _share - g, "competitor": _share, "last": _share}),
-                divergence=SumProof(
-                    constants={
-                        "first": -(g + b) * log((g + b) / _level),
-                        "competitor": -b * log(b / _level),
-                        "last": -b * log(b / _level),
-                    },
-                    slack={
-                        "first": NOTHING,
-                        "competitor": Growth(p, start=NOTHING, slope=Evident(gap(_kept))),
-                        "last": NOTHING,
-                        "other": NOTHING,
-                    },
-                    rest=Growth(b, start=NOTHING, slope=Evident(gap((g + b) / _level) + m * gap(b / _level))),
-                ),
-            ),
-            Family(
-                (_CANDIDATES, _MARGIN, _VOCABULARY),
-                {m: m, g: g, b: (1 - g) / (V + m)},
-                (
-                    FamilyTokens("first", g + (1 - g) / (V + m), S.One, True),
-                    FamilyTokens("competitor", (1 - g) / (V + m), m - 1, True),
-                    FamilyTokens("last", (1 - g) / (V + m), S.One, True),
-                    FamilyTokens("other", (1 - g) / (V + m), V - 1, False),
-                ),
-                limit=V,
-            ),
-        ),
+        _LAST_INFIMUM,
+        _LAST_SUPREMUM,
     ),
     worked_points=(
         WorkedRow(
@@ -219,4 +227,16 @@ M6 = Theorem(
     ),
     establishes=(Establishes(TREE_LAST_MARGIN), Establishes(TREE_RATIO)),
     formal=("M6_lower_bound", "M6_sharp"),
+    bounds=(
+        RuleBound(
+            RULE,
+            End.INFIMUM,
+            (_LAST_INFIMUM,),
+            (Range(g, S.Zero, S.One, open_above=True),),
+            {e: TREE_RATIO.expression},
+            known="coverage",
+        ),
+        RuleBound(RULE, End.INFIMUM, (_LAST_SUPREMUM,), (Range(g, S.One, S.One),), known="coverage"),
+        RuleBound(RULE, End.SUPREMUM, (_LAST_SUPREMUM,), known="coverage"),
+    ),
 )

@@ -12,7 +12,12 @@ from sympy import Expr, Rational, S, exp, log, oo, symbols
 
 from ..functions import Bennett
 from ..margins import ONE_AGAINST_MANY
+from ..rules.absolute import RULE as ABSOLUTE
+from ..rules.absolute import tau
+from ..rules.multiplicative import RULE as MULTIPLICATIVE
+from ..rules.multiplicative import alpha
 from ..theorem import (
+    End,
     Equal,
     Establishes,
     Family,
@@ -22,6 +27,7 @@ from ..theorem import (
     Range,
     Role,
     Rows,
+    RuleBound,
     SumFact,
     Theorem,
     TokenClass,
@@ -29,13 +35,14 @@ from ..theorem import (
     WorkedRow,
 )
 from .evidence import weak_duality
-from .margins import alpha, tau
-from .symbols import b, g, m, n, p, top
+from .symbols import V, b, g, m, n, p, top
 
 _COUNTS = (Range(m, S.One, oo, integer=True), Range(n, S.One, oo, integer=True))
 _FACTOR = Range(alpha, S.Zero, S.One, open_below=True, open_above=True)
 _FIRST = TokenClass("first", Role.ACCEPTED, S.One, top)
 _tokens = m + n + 1
+_OTHERS = V - m - 1
+_FINITE = Range(V, m + 2, oo, open_above=True)
 _COUNTED = "a rejected token that is no competitor lies below the level, so it may be counted as accepted"
 
 
@@ -93,6 +100,33 @@ _ANY_TOP = Range(top, S.Zero, S.One)
 _lift = log(_first / _level) / (n + 1)
 _apart = log(_first / _other) / (n + 1)
 
+_THRESHOLD_ALONE = Infimum(
+    _rows((*_UNPOOLED, _ANY_TOP), top - g, tau),
+    _pair(_first, tau),
+    weak_duality(
+        _rows((*_UNPOOLED, _ANY_TOP), top - g, tau),
+        {"first": _first / _level, "competitor": tau / _level},
+        1 + _lift,
+        slopes={"other": -_lift},
+        anchors={"other": top - g, "competitor": tau},
+        shown={"competitor": (log(_level / tau) + _lift) * (tau - p)},
+    ),
+    _family(_UNPOOLED, _first, _other, tau, pooled=False),
+)
+_THRESHOLD_POOLED = Infimum(
+    _rows((*_POOLED, _ANY_TOP), top - g, tau),
+    _all_pooled(_first, _other, tau),
+    weak_duality(
+        _rows((*_POOLED, _ANY_TOP), top - g, tau),
+        {name: _tokens * x for name, x in (("first", _first), ("other", _other), ("competitor", tau))},
+        1 + log(_tokens * _other) + _apart,
+        slopes={"other": -_apart},
+        anchors={"other": top - g, "competitor": tau},
+        shown={"competitor": (log(_other / tau) + _apart) * (tau - p)},
+    ),
+    _family(_POOLED, _first, _other, tau, pooled=True),
+)
+
 M5_VOCABULARY = Theorem(
     name="M5v",
     title="Known threshold in V tokens",
@@ -106,32 +140,8 @@ M5_VOCABULARY = Theorem(
     hypotheses=("the most likely token is accepted", "no competitor exceeds tau, no other token p_1 - g", _COUNTED),
     derivation=(),
     conclusions=(
-        Infimum(
-            _rows((*_UNPOOLED, _ANY_TOP), top - g, tau),
-            _pair(_first, tau),
-            weak_duality(
-                _rows((*_UNPOOLED, _ANY_TOP), top - g, tau),
-                {"first": _first / _level, "competitor": tau / _level},
-                1 + _lift,
-                slopes={"other": -_lift},
-                anchors={"other": top - g, "competitor": tau},
-                shown={"competitor": (log(_level / tau) + _lift) * (tau - p)},
-            ),
-            _family(_UNPOOLED, _first, _other, tau, pooled=False),
-        ),
-        Infimum(
-            _rows((*_POOLED, _ANY_TOP), top - g, tau),
-            _all_pooled(_first, _other, tau),
-            weak_duality(
-                _rows((*_POOLED, _ANY_TOP), top - g, tau),
-                {name: _tokens * x for name, x in (("first", _first), ("other", _other), ("competitor", tau))},
-                1 + log(_tokens * _other) + _apart,
-                slopes={"other": -_apart},
-                anchors={"other": top - g, "competitor": tau},
-                shown={"competitor": (log(_other / tau) + _apart) * (tau - p)},
-            ),
-            _family(_POOLED, _first, _other, tau, pooled=True),
-        ),
+        _THRESHOLD_ALONE,
+        _THRESHOLD_POOLED,
     ),
     worked_points=(
         WorkedRow(
@@ -150,6 +160,16 @@ M5_VOCABULARY = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: _first - tau, b: tau}),),
+    bounds=(
+        RuleBound(
+            ABSOLUTE,
+            End.INFIMUM,
+            (_THRESHOLD_ALONE, _THRESHOLD_POOLED),
+            (_FINITE,),
+            {n: _OTHERS},
+            attained=False,
+        ),
+    ),
 )
 
 # ---- M3, the margin known --------------------------------------------------------------------------------------
@@ -192,8 +212,31 @@ _AT_LEAST = weak_duality(
     shown={"competitor": log(omega / alpha) * (alpha * top - p)},
 )
 _log_rho = m * alpha * log(alpha) / _fixed
-_mass = _fixed + n * exp(_log_rho)
+_rho = exp(_log_rho)
+_mass = _fixed + n * _rho
+_over_margins = log(_tokens) - log(_mass) + _log_rho
+_below_rho = symbols("l", real=True)
+"""How far omega lies below rho, in logarithms."""
 
+_ALONE = Infimum(
+    _rows((*_UNPOOLED, _ANY_TOP), top - g, alpha * top),
+    _pair(_first, alpha * _first),
+    weak_duality(
+        _rows((*_UNPOOLED, _ANY_TOP), top - g, alpha * top),
+        {"first": _up, "competitor": _down},
+        1 + (log(_up) + m * alpha * log(_down)) / (_fixed + n),
+        slopes={"other": -_spare},
+        anchors={"other": top - g, "competitor": alpha * top},
+        shown={"competitor": (log(1 / _down) + _spare) * (alpha * top - p)},
+    ),
+    _family(_UNPOOLED, _first, _first - g, alpha * _first, pooled=False),
+)
+_ALL = Infimum(
+    _POOLED_ROWS,
+    _all_pooled(_least, omega * _least, alpha * _least),
+    replace(_BY_RATIO, facts=(1 / (_fixed + n),)),
+    _family(_RATIO, _least, omega * _least, alpha * _least, pooled=True),
+)
 M3_VOCABULARY = Theorem(
     name="M3v",
     title="Multiplicative(alpha) in V tokens, margin to the second token",
@@ -214,25 +257,8 @@ M3_VOCABULARY = Theorem(
     ),
     derivation=(),
     conclusions=(
-        Infimum(
-            _rows((*_UNPOOLED, _ANY_TOP), top - g, alpha * top),
-            _pair(_first, alpha * _first),
-            weak_duality(
-                _rows((*_UNPOOLED, _ANY_TOP), top - g, alpha * top),
-                {"first": _up, "competitor": _down},
-                1 + (log(_up) + m * alpha * log(_down)) / (_fixed + n),
-                slopes={"other": -_spare},
-                anchors={"other": top - g, "competitor": alpha * top},
-                shown={"competitor": (log(1 / _down) + _spare) * (alpha * top - p)},
-            ),
-            _family(_UNPOOLED, _first, _first - g, alpha * _first, pooled=False),
-        ),
-        Infimum(
-            _POOLED_ROWS,
-            _all_pooled(_least, omega * _least, alpha * _least),
-            replace(_BY_RATIO, facts=(1 / (_fixed + n),)),
-            _family(_RATIO, _least, omega * _least, alpha * _least, pooled=True),
-        ),
+        _ALONE,
+        _ALL,
         LowerBound(
             _ANY_MARGIN,
             Value(log(_tokens * omega * _least)),
@@ -243,8 +269,8 @@ M3_VOCABULARY = Theorem(
             ),
         ),
         Equal(
-            log(_tokens) - log(_mass) + (n * exp(_log_rho) * _log_rho + m * alpha * log(alpha)) / _mass,
-            log(_tokens) - log(_mass) + _log_rho,
+            log(_tokens) - log(_mass) + (n * _rho * _log_rho + m * alpha * log(alpha)) / _mass,
+            _over_margins,
             (*_COUNTS, _FACTOR),
         ),
     ),
@@ -265,6 +291,24 @@ M3_VOCABULARY = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: _first - alpha * _first, b: alpha * _first}),),
+    bounds=(
+        RuleBound(MULTIPLICATIVE, End.INFIMUM, (_ALONE,), (_FINITE,), {n: _OTHERS}, attained=False),
+        RuleBound(
+            MULTIPLICATIVE,
+            End.INFIMUM,
+            (_ALL,),
+            (_FINITE, _FACTOR, Range(omega, alpha, S.One), Range(_below_rho, S.Zero, oo)),
+            {n: _OTHERS, omega: (_first - g) / _first, _below_rho: _inner},
+            attained=False,
+        ),
+        RuleBound(
+            MULTIPLICATIVE,
+            End.INFIMUM,
+            _over_margins.subs(n, _OTHERS),
+            (_FINITE, _FACTOR),
+            sharp=False,
+        ),
+    ),
 )
 
 # ---- M3, the first token known ---------------------------------------------------------------------------------
