@@ -247,11 +247,11 @@ def certificate_by_margin(audit: Audit, bins: int = 20) -> Table:
                 [
                     (low + high) / 2,
                     len(inside),
-                    float(margin_bounds(STRICT, gap=low, digits=15)[0].value),
+                    float(margin_bounds(STRICT, margin=low, digits=15)[0].value),
                     float(inside.min()),
                     statistic(inside, "p50"),
                     float(inside.max()),
-                    float(margin_bounds(STRICT, gap=high, digits=15)[1].value),
+                    float(margin_bounds(STRICT, margin=high, digits=15)[1].value),
                 ]
             )
     return Table(

@@ -9,10 +9,10 @@ from sympy import Symbol
 from ..theory.rule import RuleFamily
 from ..theory.theorem import (
     AtLeast,
-    Certificate,
     Claim,
     Domain,
     Equal,
+    ExactValue,
     Family,
     Formal,
     Infimum,
@@ -155,9 +155,9 @@ def tell(claim: Claim | RuleBound) -> Told:
         return Told((Line(formula=relation(sympy.Eq, _sum(claim.left), claim.right)),), where, rows)
     if isinstance(claim, SumAtLeast):
         return Told((Line(formula=relation(sympy.Ge, _sum(claim.left), claim.right)),), where, rows)
-    if isinstance(claim, (LowerBound, UpperBound, Certificate)):
-        sign = {LowerBound: sympy.Ge, UpperBound: sympy.Le, Certificate: sympy.Eq}[type(claim)]
-        family = _family(claim.example, claim.rows)[0] if isinstance(claim, Certificate) else ()
+    if isinstance(claim, (LowerBound, UpperBound, ExactValue)):
+        sign = {LowerBound: sympy.Ge, UpperBound: sympy.Le, ExactValue: sympy.Eq}[type(claim)]
+        family = _family(claim.example, claim.rows)[0] if isinstance(claim, ExactValue) else ()
         total = claim.value.total if not claim.value.terms else claim.value.total + _sum(claim.value.terms)
         return Told((Line(formula=relation(sign, C, total)),), where, rows, family, "for example" if family else "")
     word = "inf" if isinstance(claim, Infimum) else "sup"

@@ -15,7 +15,7 @@ from ..theory import Rule, parse_rule
 from ..theory.conditions import Condition, RankCondition, ThresholdCondition, fold_conditions
 from ..theory.pool import select_pool
 from ..theory.statistics import TOP
-from ..theory.theorem import Certificate, Infimum, Limit, Supremum
+from ..theory.theorem import ExactValue, Infimum, Limit, Supremum
 from ..theory.theorems import THEOREMS
 
 STYLE: dict[Any, Any] = {
@@ -94,7 +94,7 @@ def tree_suprema() -> Figure:
     figure = Figure(figsize=(5.2, 3.2))
     axes = figure.subplots()
     dust: Any = next(claim for claim in THEOREMS["M7s"].conclusions if isinstance(claim, Limit))
-    spikes: list[Any] = [claim for claim in THEOREMS["M7s"].conclusions if isinstance(claim, Certificate)][1:]
+    spikes: list[Any] = [claim for claim in THEOREMS["M7s"].conclusions if isinstance(claim, ExactValue)][1:]
     for colour, m in enumerate((2, 4, 8)):
         g, families = np.linspace(0, 1, 201)[:-1], []
         turn = (m - 1) / (m + 1)

@@ -24,8 +24,8 @@ from ..theory.theorem import (
     CANDIDATES,
     MARGIN,
     VOCABULARY,
-    Certificate,
     End,
+    ExactValue,
     Family,
     Infimum,
     Margin,
@@ -45,7 +45,7 @@ Values = Mapping[Any, Any]
 """Exact numbers by symbol."""
 LAST_BITS = 1 << 16
 """A stated value is given up with an error if it still may be 0 at this precision."""
-Extreme = Certificate | Infimum | Supremum
+Extreme = ExactValue | Infimum | Supremum
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ def margin_bounds(
     rule: Rule | str,
     candidates: int = 1,
     *,
-    gap: Any,
+    margin: Any,
     known: Margin = "top2",
-    vocabulary: int | None = None,
+    vocab_size: int | None = None,
     digits: int = 50,
 ) -> tuple[MarginBound, MarginBound]:
-    """The infimum and supremum of the certificate, in nats, over all targets with this gap.
+    """The infimum and supremum of the certificate, in nats, over all targets with this margin.
 
     Over vocabularies of any size that leave `candidates` rejected tokens where the rule alone does not forbid it, or
     over one of a given size, in which a target may also leave fewer, so that it cannot be rejected.
@@ -81,38 +81,38 @@ def margin_bounds(
         rule: a rule or its text. Of an intersection the infimum is sharp and of a union the supremum, since the
             certificate is the least or greatest of the parts; the other bound is valid, and not sharp.
         candidates: how many tokens the drafter proposes.
-        gap: `p_(1) - p_(2)` for `top2`, `p_(1) - p_(m+1)` for `coverage` with m candidates; in [0, 1], read exactly.
-        known: which gap is known. What the theory states for `coverage` speaks of strict greedy.
-        vocabulary: number of tokens, more than `candidates`; any if not given. What is only approached as vocabularies
+        margin: `p_(1) - p_(2)` for `top2`, `p_(1) - p_(m+1)` for `coverage` with m candidates; in [0, 1], read exactly.
+        known: which margin is known. What the theory states for `coverage` speaks of strict greedy.
+        vocab_size: number of tokens, more than `candidates`; any if not given. What is only approached as vocabularies
             grow is valid for one of a given size, and not sharp.
         digits: correct digits of the bounds.
 
     Raises:
-        DraftcertError: a gap outside [0, 1], no candidates, a vocabulary that is too small, or a rule without a bound
+        DraftcertError: a margin outside [0, 1], no candidates, too small a vocabulary, or a rule without a bound
             from this margin.
 
-    >>> low, high = margin_bounds("strict_greedy", gap="0.5", digits=6)
+    >>> low, high = margin_bounds("strict_greedy", margin="0.5", digits=6)
     >>> str(low), str(high), high.attained
     ('0.130812', '0.346574', False)
 
-    >>> str(margin_bounds("strict_greedy", gap="0.5", vocabulary=3, digits=6)[1])
+    >>> str(margin_bounds("strict_greedy", margin="0.5", vocab_size=3, digits=6)[1])
     '0.160621'
 
     Source: Sharma 2026, arXiv 2606.30265 (M1, M6); the others `draftcert.theory`.
     """
-    margin = read_number(gap, "gap")
-    if not 0 <= margin <= 1:
-        raise DraftcertError(f"gap = {gap}: a difference of two probabilities, largest first, lies in [0, 1]")
+    exact = read_number(margin, "margin")
+    if not 0 <= exact <= 1:
+        raise DraftcertError(f"margin = {margin}: a difference of two probabilities, largest first, lies in [0, 1]")
     if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
         raise DraftcertError(f"candidates = {candidates!r}: give a whole number, at least 1")
-    if vocabulary is not None and (isinstance(vocabulary, bool) or vocabulary <= candidates):
-        raise DraftcertError(f"vocabulary = {vocabulary!r}: give more tokens than the {candidates} candidates")
+    if vocab_size is not None and (isinstance(vocab_size, bool) or vocab_size <= candidates):
+        raise DraftcertError(f"vocab_size = {vocab_size!r}: give more tokens than the {candidates} candidates")
     if known not in ("top2", "coverage"):
         raise DraftcertError(f"known = {known!r}: give 'top2' or 'coverage'")
     values = {
-        MARGIN: sympy.Rational(margin.numerator, margin.denominator),
+        MARGIN: sympy.Rational(exact.numerator, exact.denominator),
         CANDIDATES: sympy.Integer(candidates),
-        VOCABULARY: sympy.oo if vocabulary is None else sympy.Integer(vocabulary),
+        VOCABULARY: sympy.oo if vocab_size is None else sympy.Integer(vocab_size),
     }
     case = _Case(values, known, digits)
     low, high = (case.tightest(parse_rule(rule), end) for end in (End.INFIMUM, End.SUPREMUM))
@@ -243,12 +243,12 @@ def _matched(accepts: Boolean, family: RuleFamily) -> Values | None:
 
 
 def _family(claim: Extreme) -> Family:
-    return claim.example if isinstance(claim, Certificate) else claim.family
+    return claim.example if isinstance(claim, ExactValue) else claim.family
 
 
 def _stated_value(claim: Extreme) -> sympy.Expr:
     """The value of a claim on its extremal rows, in the variables of these."""
-    value = claim.value.total if isinstance(claim, Certificate) else claim.value
+    value = claim.value.total if isinstance(claim, ExactValue) else claim.value
     return _at(value, _family(claim).at)
 
 

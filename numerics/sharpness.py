@@ -33,7 +33,7 @@ from .margins import MarginBound, margin_bounds
 from .row import ExactRow
 from .shrink import shrink
 
-GAPS = ("1/20", "1/5", "1/2", "9/10")
+MARGINS = ("1/20", "1/5", "1/2", "9/10")
 CANDIDATES = (1, 2, 3, 4)
 KNOWN: tuple[Literal["top2", "coverage"], ...] = ("top2", "coverage")
 SIZES = (None, 3, 4, 5)
@@ -43,7 +43,7 @@ VOCABULARIES = (3, 5, 8, 16, 10**100)
 DENSE = 16
 ZEROS = 10
 """Tokens of probability 0 that a rule may accept by their rank, before those that compete."""
-MARGIN = 1e-13
+NEAR_THRESHOLD = 1e-13
 """Relative distance from a threshold within which a floating-point comparison is not trusted."""
 RATIOS = (Fraction(1), Fraction(0))
 """Ratios of the two largest logits, which probabilities leave free."""
@@ -59,13 +59,13 @@ HUGE = 1e3
 
 @dataclass(frozen=True)
 class Targets:
-    """All targets over `tokens` tokens with `p_(1) - p_(rank) = gap`, by unknowns in [0, 1].
+    """All targets over `tokens` tokens with `p_(1) - p_(rank) = margin`, by unknowns in [0, 1].
 
-    Tokens 2 to rank - 1 lie in between, at a share of the gap above `p_(rank)`; the others at a share of `p_(rank)`.
+    Tokens 2 to rank - 1 lie in between, at a share of the margin above `p_(rank)`; the others at a share of `p_(rank)`.
     The last unknown is for all tokens beyond `DENSE` at once: their mass, up to about 3/4, and then their probability.
     """
 
-    gap: Fraction
+    margin: Fraction
     rank: int
     tokens: int
 
@@ -86,32 +86,32 @@ class Targets:
 
     def of(self, unknowns: np.ndarray) -> np.ndarray:
         """Probabilities in descending order, one target a row."""
-        return self._place(*self._shares(unknowns), float(self.gap))
+        return self._place(*self._shares(unknowns), float(self.margin))
 
     def exactly(self, unknowns: np.ndarray) -> list[Fraction]:
-        """The same of one target, without rounding: it has the gap exactly."""
+        """The same of one target, without rounding: it has the margin exactly."""
         between, below = (
             np.array([*map(Fraction, share[0].tolist())], dtype=object)[None] for share in self._shares(unknowns[None])
         )
-        return list(self._place(between, below, self.gap)[0])
+        return list(self._place(between, below, self.margin)[0])
 
     def _shares(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the tokens between and below lie, in descending order."""
         between, below = unknowns[:, : self.rank - 2], unknowns[:, self.rank - 2 :]
-        between = between * float(min(Fraction(1), (1 - self.gap) / self.gap if self.gap else 1))  # the mass there is
+        between = between * float(min(Fraction(1), (1 - self.margin) / self.margin if self.margin else 1))
         if self.tail:
             share = below[:, -1:]
             thin = share * float(self.tail) ** (share**8 - 1)
             below = np.hstack([np.maximum(below[:, :-1], thin), thin])
         return -np.sort(-between, axis=1), -np.sort(-below, axis=1)
 
-    def _place(self, between: np.ndarray, below: np.ndarray, gap: Any) -> np.ndarray:
-        above = gap * between.sum(axis=1, keepdims=True)
-        between = between * (1 - gap) / np.maximum(above, 1 - gap)  # together they have no more than the total
+    def _place(self, between: np.ndarray, below: np.ndarray, margin: Any) -> np.ndarray:
+        above = margin * between.sum(axis=1, keepdims=True)
+        between = between * (1 - margin) / np.maximum(above, 1 - margin)  # together they have no more than the total
         weights = np.array(self.multiplicities[self.rank :], dtype=below.dtype)
         total = self.rank + (below * weights).sum(axis=1, keepdims=True)
-        low = (1 - gap * (1 + between.sum(axis=1, keepdims=True))) / total
-        return np.hstack([low + gap, low + gap * between, low, low * below])
+        low = (1 - margin * (1 + between.sum(axis=1, keepdims=True))) / total
+        return np.hstack([low + margin, low + margin * between, low, low * below])
 
 
 @dataclass(frozen=True)
@@ -233,10 +233,10 @@ class Search:
     rule: Rule
     candidates: int
     known: Literal["top2", "coverage"]
-    gap: str
+    margin: str
     supremum: bool
     seed: int = 0
-    vocabulary: int | None = None
+    vocab_size: int | None = None
     """Number of tokens the bound speaks of; None for any, which are searched by `VOCABULARIES`."""
 
     @property
@@ -252,15 +252,15 @@ class Search:
     @property
     def stages(self) -> list[int]:
         """The vocabularies that are searched one after another, each from the best target of the last."""
-        if self.vocabulary is None:
+        if self.vocab_size is None:
             return list(VOCABULARIES)
-        return [tokens for tokens in VOCABULARIES if tokens < self.vocabulary] + [self.vocabulary]
+        return [tokens for tokens in VOCABULARIES if tokens < self.vocab_size] + [self.vocab_size]
 
     @property
     def bound(self) -> MarginBound:
         """The bound to beat."""
         return margin_bounds(
-            self.rule, self.candidates, gap=self.gap, known=self.known, vocabulary=self.vocabulary, digits=DIGITS
+            self.rule, self.candidates, margin=self.margin, known=self.known, vocab_size=self.vocab_size, digits=DIGITS
         )[self.supremum]
 
 
@@ -268,12 +268,12 @@ def searches(rules: Sequence[Rule] | None = None, seed: int = 0) -> Iterator[Sea
     """All margin bounds of these rules, the example rules if not given; what has no bound is passed over."""
     for rule, known in product(rules or example_rules(), KNOWN):
         try:
-            margin_bounds(rule, gap=GAPS[0], known=known, digits=1)
+            margin_bounds(rule, margin=MARGINS[0], known=known, digits=1)
         except DraftcertError:
             continue
-        for vocabulary, gap, candidates, supremum in product(SIZES, GAPS, CANDIDATES, (False, True)):
-            if vocabulary is None or vocabulary > candidates:
-                yield Search(rule, candidates, known, gap, supremum, seed, vocabulary)
+        for vocab_size, margin, candidates, supremum in product(SIZES, MARGINS, CANDIDATES, (False, True)):
+            if vocab_size is None or vocab_size > candidates:
+                yield Search(rule, candidates, known, margin, supremum, seed, vocab_size)
 
 
 @dataclass(frozen=True)
@@ -308,24 +308,24 @@ def search(wanted: Search, bound: MarginBound | None = None) -> Reached:
     It fails where a target lies beyond the bound, and where a sharp bound is not approached.
 
     Raises:
-        DraftcertError: no bound is known, or its vocabulary is larger than `DENSE`.
+        DraftcertError: no bound is known, or its vocab_size is larger than `DENSE`.
     """
-    if (wanted.vocabulary or 0) > DENSE:
-        raise DraftcertError(f"vocabulary = {wanted.vocabulary}: bounds for up to {DENSE} tokens are searched")
+    if (wanted.vocab_size or 0) > DENSE:
+        raise DraftcertError(f"vocab_size = {wanted.vocab_size}: bounds for up to {DENSE} tokens are searched")
     bound = bound or wanted.bound
-    rule, gap = wanted.rule, Fraction(wanted.gap)
+    rule, margin = wanted.rule, Fraction(wanted.margin)
     rank = 2 if wanted.known == "top2" else wanted.candidates + 1
-    spaces = [Targets(gap, rank, tokens) for tokens in wanted.stages if tokens >= rank]
+    spaces = [Targets(margin, rank, tokens) for tokens in wanted.stages if tokens >= rank]
     ratios = RATIOS if rule.needs_logits else RATIOS[:1]
     best, found, failure = np.zeros(0), [], None
     for space in spaces:
-        any_size = space.tokens != wanted.vocabulary
+        any_size = space.tokens != wanted.vocab_size
         attempts = [Values(rule, wanted.candidates, space, ratio, wanted.supremum, any_size) for ratio in ratios]
         options = [(values, _optimise(values, best, wanted.seed)) for values in attempts]
         certificates = [values.exactly(space.exactly(unknowns)) for values, unknowns in options]
         extreme = (max if wanted.supremum else min)(range(len(options)), key=lambda k: to_mpf(certificates[k]))
         values, best = options[extreme]
-        if wanted.vocabulary and any_size:  # a stage on the way, which the bound does not speak of
+        if wanted.vocab_size and any_size:  # a stage on the way, which the bound does not speak of
             continue
         found.append(to_mpf(certificates[extreme]))
         if _beyond(bound, certificates[extreme], wanted.supremum):
@@ -372,7 +372,7 @@ def _counterexample(values: Values, unknowns: np.ndarray, bound: MarginBound) ->
 
 
 def _reach(bound: MarginBound, wanted: Search) -> float:
-    return NEAR if bound.attained or wanted.vocabulary else CLOSE
+    return NEAR if bound.attained or wanted.vocab_size else CLOSE
 
 
 def _distance(one: Mpf, other: Mpf) -> Mpf:
@@ -386,7 +386,7 @@ def _optimise(values: Values, known: np.ndarray, seed: int) -> np.ndarray:
         return np.zeros(0)
 
     thresholds = any(isinstance(condition, ThresholdCondition) for condition in values.rule.conditions)
-    shifts = (MARGIN, -MARGIN) if thresholds else (0.0,)
+    shifts = (NEAR_THRESHOLD, -NEAR_THRESHOLD) if thresholds else (0.0,)
 
     def cost(points: np.ndarray) -> np.ndarray:
         targets = values.space.of(points.T)

@@ -266,7 +266,7 @@ class UpperBound:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class ExactValue:
     """`C = value` on every row; `example` is one such row or more, so that there are any."""
 
     rows: Rows
@@ -370,7 +370,7 @@ class RuleBound:
 
     rule: RuleFamily
     end: End
-    value: sympy.Expr | OfRule | tuple[Certificate | Infimum | Supremum, ...]
+    value: sympy.Expr | OfRule | tuple[ExactValue | Infimum | Supremum, ...]
     where: Domain = ()
     at: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
     accepts: Accepts | None = None
@@ -406,7 +406,7 @@ Claim = (
     | SumAtLeast
     | LowerBound
     | UpperBound
-    | Certificate
+    | ExactValue
     | Infimum
     | Supremum
     | Optimum

@@ -8,10 +8,10 @@ from ...theory.errors import DraftcertError
 from ...theory.exact import exact_certificate
 from ...theory.theorem import (
     AtLeast,
-    Certificate,
     Claim,
     Equal,
     Evidence,
+    ExactValue,
     Formal,
     Growth,
     Infimum,
@@ -65,7 +65,7 @@ def _decide(claim: Claim, what: str) -> str:
         decide_lower(claim.rows, claim.value, claim.by, what)
     elif isinstance(claim, UpperBound):
         decide_upper(claim.rows, claim.value, claim.by, what)
-    elif isinstance(claim, Certificate):
+    elif isinstance(claim, ExactValue):
         decide_lower(claim.rows, claim.value, claim.lower, what)
         decide_upper(claim.rows, claim.value, claim.upper, what)
         decide_attained(claim.rows, claim.value, claim.example, what)

@@ -10,11 +10,11 @@ from ...theory.errors import DraftcertError
 from ...theory.formula import Formula
 from ...theory.theorem import (
     AtLeast,
-    Certificate,
     Claim,
     Domain,
     Equal,
     Establishes,
+    ExactValue,
     Infimum,
     LowerBound,
     Optimum,
@@ -34,7 +34,7 @@ from .rational import ONE, Expression
 def _conclusion_sides(claim: Claim) -> tuple[Expression, ...]:
     if isinstance(claim, (Infimum, Supremum, Optimum)):
         return (claim.value,)
-    if isinstance(claim, (Certificate, LowerBound, UpperBound)):
+    if isinstance(claim, (ExactValue, LowerBound, UpperBound)):
         return (claim.value.total, *claim.value.terms.values())
     if isinstance(claim, (Equal, AtLeast)):
         return (claim.left, claim.right)

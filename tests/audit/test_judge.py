@@ -56,7 +56,7 @@ def test_what_is_certified_hits_and_what_is_guaranteed_is_reached(audit):
 def test_certificates_lie_within_the_margin_s_bounds(audit):
     margins = (audit.column("top1") - audit.column("top2")).tolist()
     for margin, value in zip(margins, audit.certificates("strict_greedy", 1).tolist(), strict=True):
-        low, high = margin_bounds("strict_greedy", gap=margin, digits=15)
+        low, high = margin_bounds("strict_greedy", margin=margin, digits=15)
         assert float(low.value) - 1e-12 <= value <= float(high.value) + 1e-12
 
 

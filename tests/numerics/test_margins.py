@@ -43,30 +43,30 @@ RULES = (
 
 
 @pytest.mark.parametrize(
-    ("rule", "candidates", "known", "gap", "infimum"),
+    ("rule", "candidates", "known", "margin", "infimum"),
     [
-        *(("strict_greedy", 2, "coverage", gap, value) for gap, value in (("0.05", 0.00188), ("0.9", 0.76429))),
-        *(("strict_greedy", 4, "coverage", gap, value) for gap, value in (("0.2", 0.05021), ("0.5", 0.32205))),
-        *(("strict_greedy", 8, "coverage", gap, value) for gap, value in (("0.05", 0.00562), ("0.9", 1.67732))),
+        *(("strict_greedy", 2, "coverage", margin, value) for margin, value in (("0.05", 0.00188), ("0.9", 0.76429))),
+        *(("strict_greedy", 4, "coverage", margin, value) for margin, value in (("0.2", 0.05021), ("0.5", 0.32205))),
+        *(("strict_greedy", 8, "coverage", margin, value) for margin, value in (("0.05", 0.00562), ("0.9", 1.67732))),
         *(("additive(0.3)", 1, "top2", g, v) for g, v in (("0.05", 0.0882), ("0.2", 0.066414), ("0.4", 0.082283))),
     ],
 )
-def test_worked_values(rule, candidates, known, gap, infimum):
-    low, _ = margin_bounds(rule, candidates, gap=gap, known=known)
+def test_worked_values(rule, candidates, known, margin, infimum):
+    low, _ = margin_bounds(rule, candidates, margin=margin, known=known)
     assert float(low) == pytest.approx(infimum, abs=6e-6)
 
 
-def targets_with_gap(draw, gap, known_rank, tokens):
-    """A random target whose largest probability is exactly `gap` above the one of rank `known_rank`."""
+def targets_with_gap(draw, margin, known_rank, tokens):
+    """A random target whose largest probability is exactly `margin` above the one of rank `known_rank`."""
     heights = sorted((Fraction(draw.randint(0, 50) ** draw.choice((1, 2))) for _ in range(tokens)), reverse=True)
     low = heights[known_rank - 1]
     heights[known_rank:] = [min(h, low) for h in heights[known_rank:]]
-    # p = s * heights with p_1 set to p_known + gap: solve for s from the total
+    # p = s * heights with p_1 set to p_known + margin: solve for s from the total
     rest = sum(heights[1:]) + low
     if not rest:
         return None
-    scale = (1 - gap) / rest
-    target = [low * scale + gap, *(h * scale for h in heights[1:])]
+    scale = (1 - margin) / rest
+    target = [low * scale + margin, *(h * scale for h in heights[1:])]
     return target if target[0] >= max(target[1:]) else None
 
 
@@ -74,11 +74,11 @@ def targets_with_gap(draw, gap, known_rank, tokens):
 def test_no_target_crosses_the_bounds(rule):
     draw = random.Random(rule)
     for _ in range(25):
-        gap, m, tokens = Fraction(draw.randint(0, 20), 20), draw.randint(1, 3), draw.randint(2, 7)
-        target = targets_with_gap(draw, gap, 2, max(tokens, m + 1))
+        margin, m, tokens = Fraction(draw.randint(0, 20), 20), draw.randint(1, 3), draw.randint(2, 7)
+        target = targets_with_gap(draw, margin, 2, max(tokens, m + 1))
         if target is None:
             continue
-        low, high = margin_bounds(rule, m, gap=gap, digits=15)
+        low, high = margin_bounds(rule, m, margin=margin, digits=15)
         value = certificate([*target, *[0] * 6], rule, m, digits=15).value  # zeros: the vocabulary is never too small
         assert low.lower <= value * (1 + mpmath.mpf("1e-14")), (target, m)
         assert value <= high.upper * (1 + mpmath.mpf("1e-14")), (target, m)
@@ -88,11 +88,11 @@ def test_no_target_crosses_the_coverage_bounds():
     draw = random.Random(0)
     for _ in range(25):
         m = draw.randint(1, 4)
-        gap = Fraction(draw.randint(0, 20), 20)
-        target = targets_with_gap(draw, gap, m + 1, m + 1 + draw.randint(0, 3))
+        margin = Fraction(draw.randint(0, 20), 20)
+        target = targets_with_gap(draw, margin, m + 1, m + 1 + draw.randint(0, 3))
         if target is None:
             continue
-        low, high = margin_bounds("strict_greedy", m, gap=gap, known="coverage", digits=15)
+        low, high = margin_bounds("strict_greedy", m, margin=margin, known="coverage", digits=15)
         value = certificate(target, "strict_greedy", m, digits=15).value
         assert low.lower <= value * (1 + mpmath.mpf("1e-14")), (target, m)
         assert value <= high.upper * (1 + mpmath.mpf("1e-14")), (target, m)
@@ -101,9 +101,9 @@ def test_no_target_crosses_the_coverage_bounds():
 @pytest.mark.parametrize("rule", RULES)
 def test_extremal_targets_reach_sharp_bounds(rule):
     """The extremal masses, the rest spread over many tokens, have the bound as certificate or come close to it."""
-    for gap in (Fraction(1, 20), Fraction(1, 5), Fraction(7, 10)):
+    for margin in (Fraction(1, 20), Fraction(1, 5), Fraction(7, 10)):
         for m in (1, 2):
-            for bound in margin_bounds(rule, m, gap=gap, digits=15):
+            for bound in margin_bounds(rule, m, margin=margin, digits=15):
                 if not (bound.sharp and bound.accepted and bound.competitors):
                     continue
                 nudge = 0 if bound.attained else Fraction(1, 10**7)
@@ -112,7 +112,7 @@ def test_extremal_targets_reach_sharp_bounds(rule):
                 target = [*masses, *[(1 - sum(masses)) / tokens] * tokens]
                 value = float(certificate(target, rule, m, digits=15))
                 if math.isfinite(value) and not (rule.startswith("typical") and not bound.attained):
-                    assert value == pytest.approx(float(bound), abs=5e-3), (gap, m, bound)
+                    assert value == pytest.approx(float(bound), abs=5e-3), (margin, m, bound)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -120,12 +120,12 @@ def test_no_target_of_a_vocabulary_crosses_its_bounds(rule):
     """Exactly so many tokens, none added: a target that cannot be rejected counts."""
     draw = random.Random(f"{rule} in few tokens")
     for _ in range(25):
-        gap, m = Fraction(draw.randint(0, 20), 20), draw.randint(1, 3)
+        margin, m = Fraction(draw.randint(0, 20), 20), draw.randint(1, 3)
         tokens = draw.randint(m + 1, 6)
-        target = targets_with_gap(draw, gap, 2, tokens)
+        target = targets_with_gap(draw, margin, 2, tokens)
         if target is None:
             continue
-        low, high = margin_bounds(rule, m, gap=gap, vocabulary=tokens, digits=15)
+        low, high = margin_bounds(rule, m, margin=margin, vocab_size=tokens, digits=15)
         value = certificate(target, rule, m, digits=15).value
         assert low.lower <= value * (1 + mpmath.mpf("1e-14")), (target, m)
         assert value <= high.upper * (1 + mpmath.mpf("1e-14")), (target, m)
@@ -135,10 +135,10 @@ def test_no_target_of_a_vocabulary_crosses_its_bounds(rule):
 def test_a_known_vocabulary_narrows_the_range(candidates):
     """More tokens, a wider range; in very many, the range over any vocabulary."""
     for rule in RULES:
-        wide = margin_bounds(rule, candidates, gap="1/5", digits=15)
+        wide = margin_bounds(rule, candidates, margin="1/5", digits=15)
         former = None
         for tokens in (candidates + 4, candidates + 5, 50, 10**60):
-            low, high = margin_bounds(rule, candidates, gap="1/5", vocabulary=tokens, digits=15)
+            low, high = margin_bounds(rule, candidates, margin="1/5", vocab_size=tokens, digits=15)
             assert low.value >= wide[0].value * (1 - mpmath.mpf("1e-14"))
             if former and low.sharp and former[0].sharp:
                 assert low.value <= former[0].value * (1 + mpmath.mpf("1e-14"))
@@ -150,44 +150,44 @@ def test_a_known_vocabulary_narrows_the_range(candidates):
 
 def test_worked_values_in_few_tokens():
     """M1: s phi(g/s) with s = g + 2 (1-g)/V; the worked points of M3v and M5v; M7 of four equal others."""
-    _, high = margin_bounds("strict_greedy", gap="1/2", vocabulary=8, digits=12)
+    _, high = margin_bounds("strict_greedy", margin="1/2", vocab_size=8, digits=12)
     s = 0.5 + 2 * 0.5 / 8
     x = 0.5 / s
     assert float(high) == pytest.approx(s * ((1 + x) * math.log(1 + x) + (1 - x) * math.log(1 - x)) / 2)
     assert high.attained
-    low, _ = margin_bounds("multiplicative(1/2)", gap="1/6", vocabulary=3)
+    low, _ = margin_bounds("multiplicative(1/2)", margin="1/6", vocab_size=3)
     assert float(low) == pytest.approx(7 / 15 * math.log(4 / 3) + 7 / 30 * math.log(2 / 3))
-    low, _ = margin_bounds("multiplicative(1/2)", gap="1/10", vocabulary=3)
+    low, _ = margin_bounds("multiplicative(1/2)", margin="1/10", vocab_size=3)
     assert float(low) == pytest.approx(sum(p * math.log(3 * p) for p in (0.44, 0.34, 0.22)))
-    assert margin_bounds("additive(1/2)", 2, gap="1/4", vocabulary=3)[0].value == mpmath.inf
+    assert margin_bounds("additive(1/2)", 2, margin="1/4", vocab_size=3)[0].value == mpmath.inf
 
 
 def test_typical_is_strict_greedy_where_its_worst_target_is_rejected():
     for m in (1, 2, 3):
-        low, _ = margin_bounds("typical(1, 1/2)", m, gap="1/2")
-        assert str(low) == str(margin_bounds("strict_greedy", m, gap="1/2")[0])
+        low, _ = margin_bounds("typical(1, 1/2)", m, margin="1/2")
+        assert str(low) == str(margin_bounds("strict_greedy", m, margin="1/2")[0])
         assert low.sharp
         assert low.accepted
         assert low.competitors
         assert str(certificate([*low.accepted, *low.competitors], "typical(1, 1/2)", m)) == str(low)
-    assert not margin_bounds("typical(1, 1/2)", gap="1/5")[0].sharp
+    assert not margin_bounds("typical(1, 1/2)", margin="1/5")[0].sharp
 
 
 def test_typical_with_delta_one_can_reject_all():
     """A uniform target and a point mass lie exactly on the threshold."""
-    assert margin_bounds("typical(1, 1)", gap=0)[0].value == 0
-    assert [bound.value for bound in margin_bounds("typical(1, 1)", gap=1)] == [0, 0]
+    assert margin_bounds("typical(1, 1)", margin=0)[0].value == 0
+    assert [bound.value for bound in margin_bounds("typical(1, 1)", margin=1)] == [0, 0]
     assert certificate([1, 0], "typical(1, 1)").value == 0
-    assert margin_bounds("typical(1/2, 1)", gap=0, vocabulary=3)[0].value == 0
-    few = margin_bounds("typical(1/4, 1)", gap=0, vocabulary=3)[0]
+    assert margin_bounds("typical(1/2, 1)", margin=0, vocab_size=3)[0].value == 0
+    few = margin_bounds("typical(1/4, 1)", margin=0, vocab_size=3)[0]
     assert few.value <= certificate(["1/2", "1/2", "0"], "typical(1/4, 1)").value
 
 
 @pytest.mark.parametrize("rule", ["multiplicative(0)", "absolute(0)"])
-@pytest.mark.parametrize("vocabulary", [None, 4])
-def test_a_threshold_of_zero_accepts_everything(rule, vocabulary):
+@pytest.mark.parametrize("vocab_size", [None, 4])
+def test_a_threshold_of_zero_accepts_everything(rule, vocab_size):
     assert certificate(["0.6", "0.3", "0.1", "0"], rule, 2).value == mpmath.inf
-    for bound in margin_bounds(rule, 2, gap="0.3", vocabulary=vocabulary):
+    for bound in margin_bounds(rule, 2, margin="0.3", vocab_size=vocab_size):
         assert bound.value == mpmath.inf
         assert bound.sharp
 
@@ -195,26 +195,26 @@ def test_a_threshold_of_zero_accepts_everything(rule, vocabulary):
 def test_bad_arguments():
     options: dict[str, Any]
     for options, message in (
-        ({"gap": 1.5}, "gap = 1.5"),
-        ({"gap": "x"}, "not a finite number"),
-        ({"gap": 0.5, "known": "top3"}, "known = 'top3'"),
-        ({"gap": 0.5, "candidates": 0}, "candidates = 0"),
-        ({"gap": 0.5, "candidates": 2, "vocabulary": 2}, "vocabulary = 2"),
+        ({"margin": 1.5}, "margin = 1.5"),
+        ({"margin": "x"}, "not a finite number"),
+        ({"margin": 0.5, "known": "top3"}, "known = 'top3'"),
+        ({"margin": 0.5, "candidates": 0}, "candidates = 0"),
+        ({"margin": 0.5, "candidates": 2, "vocab_size": 2}, "vocab_size = 2"),
     ):
         with pytest.raises(DraftcertError, match=message):
             margin_bounds("strict_greedy", **options)
     with pytest.raises(DraftcertError, match="coverage"):
-        margin_bounds("additive(0.1)", gap=0.5, known="coverage")
+        margin_bounds("additive(0.1)", margin=0.5, known="coverage")
     with pytest.raises(DraftcertError, match="no bound is known"):
-        margin_bounds("typical_floor(0.09, 0.3, 0.00001)", gap=0.5)
+        margin_bounds("typical_floor(0.09, 0.3, 0.00001)", margin=0.5)
 
 
 def test_bounds_are_ends_of_each_other():
-    low, high = margin_bounds("strict_greedy", 3, gap=1)
+    low, high = margin_bounds("strict_greedy", 3, margin=1)
     assert str(low) == str(high)
     assert abs(low.value - mpmath.log(4)) < 1e-14
-    assert margin_bounds("strict_greedy", gap=0)[0].value == 0
-    assert margin_bounds("additive(0.6)", gap=0.1)[0].value == mpmath.inf
+    assert margin_bounds("strict_greedy", margin=0)[0].value == 0
+    assert margin_bounds("additive(0.6)", margin=0.1)[0].value == mpmath.inf
 
 
 def number(draw: random.Random) -> sympy.Expr:
@@ -298,44 +298,44 @@ def test_what_claims_state_is_the_certificate_of_their_extremal_rows():
 
 def test_few_tokens_leave_nothing_to_reject():
     """In m + 1 tokens all but the first would have to lie below the threshold, on which they lie at these margins."""
-    for rule, m, gap in (
+    for rule, m, margin in (
         ("multiplicative(1)", 2, 0),
         ("multiplicative(1/2)", 1, "1/3"),
         ("multiplicative(2/5)", 4, "3/13"),
         ("absolute(1/10)", 2, "7/10"),
     ):
-        low, high = margin_bounds(rule, m, gap=gap, vocabulary=m + 1)
+        low, high = margin_bounds(rule, m, margin=margin, vocab_size=m + 1)
         assert low.value == high.value == mpmath.inf
         assert low.attained
         assert low.sharp
-        assert margin_bounds(rule, m, gap=gap, vocabulary=m + 2)[0].value < mpmath.inf
+        assert margin_bounds(rule, m, margin=margin, vocab_size=m + 2)[0].value < mpmath.inf
     # (.72, .22, .06) has its second token accepted, so that two candidates cannot both be rejected
     assert certificate(["0.72", "0.22", "0.06"], "typical(1, 9/20)", 2).value == mpmath.inf
-    assert margin_bounds("typical(1, 9/20)", 2, gap="1/2", vocabulary=3)[1].value == mpmath.inf
+    assert margin_bounds("typical(1, 9/20)", 2, margin="1/2", vocab_size=3)[1].value == mpmath.inf
 
 
 def test_who_attains_a_bound():
     """A tie of maxima is accepted; a first token on the threshold is, and its only competitor keeps its margin."""
-    low, _ = margin_bounds("multiplicative(1)", gap=0)
+    low, _ = margin_bounds("multiplicative(1)", margin=0)
     assert (low.value, low.attained, low.sharp) == (0, False, True)
     for vocabulary in (None, 3):
-        _, high = margin_bounds("absolute(1/2)", gap="1/20", vocabulary=vocabulary, digits=15)
+        _, high = margin_bounds("absolute(1/2)", margin="1/20", vocab_size=vocabulary, digits=15)
         assert high.attained
         assert abs(high.value - certificate(["1/2", "9/20", "1/20"], "absolute(1/2)", digits=15).value) < 1e-15
     for vocabulary in (None, 20):  # a second competitor has less and less as the rest is spread ever thinner
-        _, high = margin_bounds("absolute(91/100)", 2, gap="9/10", vocabulary=vocabulary)
+        _, high = margin_bounds("absolute(91/100)", 2, margin="9/10", vocab_size=vocabulary)
         assert (high.accepted, high.attained, high.sharp) == ((Fraction(91, 100),), False, vocabulary is None)
-    _, high = margin_bounds("strict_greedy", gap=0)
+    _, high = margin_bounds("strict_greedy", margin=0)
     assert (high.value, high.attained) == (0, True)
 
 
 def test_a_bound_over_all_margins_helps_where_the_chord_falls_short():
     """M3v: ln(V rho/(A + n rho)), valid in a vocabulary of V = m + n + 1 tokens."""
-    low, _ = margin_bounds("multiplicative(1/2)", gap="1/1000", vocabulary=3)
+    low, _ = margin_bounds("multiplicative(1/2)", margin="1/1000", vocab_size=3)
     rho = 0.5 ** (1 / 3)
     assert float(low) == pytest.approx(math.log(3 * rho / (1.5 + rho)))
     assert not low.sharp
-    assert low.value > margin_bounds("multiplicative(1/2)", gap="1/1000")[0].value
+    assert low.value > margin_bounds("multiplicative(1/2)", margin="1/1000")[0].value
 
 
 def shown(bounds: tuple[MarginBound, MarginBound]) -> list[Any]:
@@ -346,18 +346,18 @@ def test_the_same_rule_has_the_same_bounds():
     """Whatever it is called: a rule is what it accepts."""
     a, j = sympy.symbols("a j", positive=True)
     mine = RuleFamily("mine", (Parameter(a, Interval(0, 1), "a"),), Ge(PROBABILITY, a * TOP), "me", "me", ())
-    for gap in ("1/20", "1/2"):
-        found, expected = (margin_bounds(rule, 2, gap=gap) for rule in (mine("2/5"), "multiplicative(2/5)"))
+    for margin in ("1/20", "1/2"):
+        found, expected = (margin_bounds(rule, 2, margin=margin) for rule in (mine("2/5"), "multiplicative(2/5)"))
         assert shown(found) == shown(expected)
     first = RuleFamily("first", (Parameter(j, sympy.Range(1, 3), "j"),), Le(RANK, j), "me", "me", ())(1)
     for known in ("top2", "coverage"):
         one, other, expected = (
-            margin_bounds(rule, 2, gap="1/5", known=known) for rule in (first, "top_m(1)", "strict_greedy")
+            margin_bounds(rule, 2, margin="1/5", known=known) for rule in (first, "top_m(1)", "strict_greedy")
         )
         assert shown(one) == shown(other) == shown(expected)
     fork = RuleFamily("multiplicative", mine.parameters, Gt(PROBABILITY, a * TOP), "fork", "me", ())
     with pytest.raises(DraftcertError, match="no bound is known for multiplicative#"):
-        margin_bounds(fork(1), gap="1/5")
+        margin_bounds(fork(1), margin="1/5")
 
 
 RULE_FILE = '''
@@ -411,7 +411,7 @@ def test_a_rule_file_and_a_theorem_file_are_enough(tmp_path):
     (tmp_path / "draftcert" / "theory" / "theorems" / "above.py").write_text(THEOREM_FILE)
     program = (
         "from draftcert.numerics import margin_bounds\n"
-        "low, high = margin_bounds('above(1/2)', gap='1/4', digits=12)\n"
+        "low, high = margin_bounds('above(1/2)', margin='1/4', digits=12)\n"
         "print(low, low.attained, high)\n"
     )
     done = subprocess.run(
@@ -423,6 +423,6 @@ def test_a_rule_file_and_a_theorem_file_are_enough(tmp_path):
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    low, _ = margin_bounds("multiplicative(1/2)", gap="1/4", digits=12)
+    low, _ = margin_bounds("multiplicative(1/2)", margin="1/4", digits=12)
     assert done.stdout.split() == [str(low), "True", "+inf"]
     assert not low.attained

@@ -71,8 +71,8 @@ def test_fast_values_of_just_so_many_tokens(rule):
 
 
 def test_sizes_are_limited():
-    with pytest.raises(DraftcertError, match="vocabulary = 17"):
-        search(Search(STRICT, 1, "top2", "1/2", False, vocabulary=17))
+    with pytest.raises(DraftcertError, match="vocab_size = 17"):
+        search(Search(STRICT, 1, "top2", "1/2", False, vocab_size=17))
 
 
 def tightened(bound, supremum):
@@ -99,9 +99,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "known", "gap", "candidates", "supremum"), CASES)
-def test_bounds_hold_and_tightened_ones_are_crossed(short, rule, known, gap, candidates, supremum):
-    wanted = Search(parse_rule(rule), candidates, known, gap, supremum)
+@pytest.mark.parametrize(("rule", "known", "margin", "candidates", "supremum"), CASES)
+def test_bounds_hold_and_tightened_ones_are_crossed(short, rule, known, margin, candidates, supremum):
+    wanted = Search(parse_rule(rule), candidates, known, margin, supremum)
     reached = search(wanted)
     assert reached.failure is None
     assert reached.sharp
@@ -111,20 +111,20 @@ def test_bounds_hold_and_tightened_ones_are_crossed(short, rule, known, gap, can
     assert caught["error"] == "a target lies beyond the bound"
     masses = [Fraction(p) for p in caught["probabilities"]]
     assert sum(p * times for p, times in zip(masses, caught["multiplicities"], strict=True)) == 1
-    assert masses[0] - masses[1 if known == "top2" else candidates] == Fraction(gap)
+    assert masses[0] - masses[1 if known == "top2" else candidates] == Fraction(margin)
     worst = float(wanted.bound)
     assert 0 <= (worst - float(caught["certificate"])) * (1 if supremum else -1) < worst / 1000
 
 
 @pytest.mark.parametrize("rule", BOUNDED, ids=str)
-@pytest.mark.parametrize("vocabulary", [2, 3, 4])
-def test_bounds_for_so_many_tokens(rule, vocabulary):
+@pytest.mark.parametrize("vocab_size", [2, 3, 4])
+def test_bounds_for_so_many_tokens(rule, vocab_size):
     """What the search finds in just so many tokens is the bound wherever it is said to be sharp."""
     for supremum in (False, True):
-        wanted = Search(rule, vocabulary - 1 - (vocabulary == 4), "top2", "1/5", supremum, vocabulary=vocabulary)
+        wanted = Search(rule, vocab_size - 1 - (vocab_size == 4), "top2", "1/5", supremum, vocab_size=vocab_size)
         reached = search(wanted)
         assert reached.failure is None
-        assert reached.tokens == [vocabulary]
+        assert reached.tokens == [vocab_size]
         value = float(wanted.bound)
         if reached.sharp and 0 < value < np.inf:
             assert search(wanted, tightened(wanted.bound, supremum)).failure
@@ -153,7 +153,7 @@ def test_every_bound_is_attacked():
     assert len({search.key for search in wanted}) == len(wanted) == (len(BOUNDED) + 1) * (4 + 2 + 3 + 4) * 4 * 2
     assert {search.known for search in wanted if search.rule != STRICT} == {"top2"}
     assert not list(searches([parse_rule("typical_floor(1/2, 3/5, 1/100000)")]))
-    low, high = margin_bounds("strict_greedy", 2, gap="1/5", digits=20)
+    low, high = margin_bounds("strict_greedy", 2, margin="1/5", digits=20)
     first = Search(STRICT, 2, "top2", "1/5", False)
     assert (str(first.bound), str(dataclasses.replace(first, supremum=True).bound)) == (str(low), str(high))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from draftcert.theory import parse_rule
 from draftcert.theory.pool import select_pool
-from draftcert.theory.theorem import Certificate, Infimum, LowerBound
+from draftcert.theory.theorem import ExactValue, Infimum, LowerBound
 from draftcert.theory.theorems import THEOREMS
 
 SLACK = 1e-12
@@ -40,7 +40,7 @@ def conclusion(theorem: str, kind: type, place: int = 0) -> Callable[..., float]
     return lambda **given: float(function(*(given[str(symbol)] for symbol in symbols)))
 
 
-DUST, ALONE, POOLED = (conclusion("M7s", Certificate, place) for place in range(3))
+DUST, ALONE, POOLED = (conclusion("M7s", ExactValue, place) for place in range(3))
 
 
 def tree_supremum(m: int, vocabulary: int, g: Fraction) -> float:

@@ -32,7 +32,7 @@ from ..theorem import (
     Theorem,
     TokenClass,
 )
-from .evidence import NOTHING, gap
+from .evidence import NOTHING, above_log
 
 t = symbols("t", positive=True)
 norm = symbols("Z", positive=True)
@@ -282,8 +282,8 @@ B3_REVERSE = Theorem(
                 mass=-1 / norm,
                 facts=(-t, -1 / norm, 1 - log(norm)),
                 slack=_levelled(
-                    Evident(q * gap(p / (norm * q))),
-                    Evident(q * gap(c / (norm * q)) + (t - q) * log(p / c)),
+                    Evident(q * above_log(p / (norm * q))),
+                    Evident(q * above_log(c / (norm * q)) + (t - q) * log(p / c)),
                     _MOVED,
                 ),
                 rest=NOTHING,
@@ -308,7 +308,7 @@ B3_REVERSE = Theorem(
             SumProof(
                 mass=-1 / norm,
                 facts=(-1 / norm, 1 - log(norm)),
-                slack={"rejected": Evident(q * gap(p / (norm * q))), "accepted": NOTHING},
+                slack={"rejected": Evident(q * above_log(p / (norm * q))), "accepted": NOTHING},
                 rest=NOTHING,
             ),
         ),

@@ -1,4 +1,4 @@
-"""The two arguments that all bounds rest on, as evidence: the gap of the logarithm, and weak duality.
+"""The two arguments that all bounds rest on, as evidence: how far the logarithm lies below its tangent, and weak duality.
 
 Weak duality. For every `r > 0`
 
@@ -21,7 +21,7 @@ NOTHING = Evident(sympy.S.Zero)
 """The two sides are equal."""
 
 
-def gap(u: sympy.Expr) -> sympy.Expr:
+def above_log(u: sympy.Expr) -> sympy.Expr:
     """`u - 1 - ln u >= 0`, zero only at u = 1, written with Bennett's function."""
     return u * Bennett(1 / u - 1)
 

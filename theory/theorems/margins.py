@@ -40,7 +40,7 @@ from ..theorem import (
     WorkedRow,
     both_ends,
 )
-from .evidence import NOTHING, gap, weak_duality
+from .evidence import NOTHING, above_log, weak_duality
 from .strict_greedy import M1_INFIMUM
 from .suprema import TWO_ACCEPTED
 from .symbols import N, V, b, g, m, p, top
@@ -77,7 +77,7 @@ def _ratios(margin: Expr, low: Expr) -> tuple[Expr, Expr]:
 
 _low = (1 - g) / (m + k)
 _up, _down = _ratios(g, _low)
-_spare = (gap(_up) + m * gap(_down)) / (m + k)
+_spare = (above_log(_up) + m * above_log(_down)) / (m + k)
 _mass = 1 + (log(_up) + m * log(_down)) / (m + k)
 _TOP_M = Rows(
     parameters=(
@@ -142,7 +142,7 @@ M4 = Theorem(
 # ---- M5 --------------------------------------------------------------------------------------------------------
 
 _up, _down = _ratios(g, tau)
-_spare = gap(_up) + m * gap(_down)
+_spare = above_log(_up) + m * above_log(_down)
 _THRESHOLD = Range(tau, S.Zero, (1 - g) / (m + 1), open_below=True)
 _KNOWN_THRESHOLD = Rows(
     parameters=(_CANDIDATES, _MARGIN, _THRESHOLD, Range(least, S.Zero, tau), Range(top, least + g, S.One)),
@@ -268,7 +268,7 @@ M5_TYPICAL = Theorem(
             _half * log(_second / _half),
             top * log((top - g) / top),
             (_FREE_MARGIN, Range(top, g, _half, open_below=True)),
-            Growth(top, start=NOTHING, slope=Evident(gap(top / (top - g))), from_above=True),
+            Growth(top, start=NOTHING, slope=Evident(above_log(top / (top - g))), from_above=True),
         ),
     ),
     worked_points=(
@@ -335,7 +335,7 @@ M5_TYPICAL = Theorem(
 # ---- M3 --------------------------------------------------------------------------------------------------------
 
 _up, _down = (m + 1) / (1 + m * alpha), alpha * (m + 1) / (1 + m * alpha)
-_falling = (gap(_up) + m * gap(_down)) / (m * (1 - alpha))
+_falling = (above_log(_up) + m * above_log(_down)) / (m * (1 - alpha))
 _rising = (1 + m * alpha) / (m + 1) * (Bennett(_up - 1) + m * Bennett(_down - 1)) / (m * (1 - alpha))
 _share = (1 + log(_up) / (m * log(_down))) / (1 - alpha)
 _FACTOR = Range(alpha, S.Zero, S.One, open_below=True, open_above=True)
@@ -451,14 +451,14 @@ def _additive_family(margin: Range, second_is: str, pooled: bool) -> Family:
 _far = Range(g, Max(m * t / (m + 1), 2 * t - 1), t)
 _FAR = _additive_rows(_far, "second")
 _up, _down = _ratios(t, _last)
-_spare = (gap(_up) + m * gap(_down)) / (m + 2)
+_spare = (above_log(_up) + m * above_log(_down)) / (m + 2)
 _mass = 1 + (log(_up) + m * log(_down)) / (m + 2)
 
 _near = Range(g, Max(S.Zero, 2 * t - 1), m * t / (m + 1))
 _NEAR = _additive_rows(_near, "second")
 _one, _two, _low = (m + 2) * _first, (m + 2) * (_first - g), (m + 2) * _last
 _near_mass = 1 + (log(_one) + log(_two) + m * log(_low)) / (m + 2)
-_near_spare = (gap(_one) + gap(_two) + m * gap(_low)) / (m + 2)
+_near_spare = (above_log(_one) + above_log(_two) + m * above_log(_low)) / (m + 2)
 
 _SECOND_KEPT = Infimum(
     _FAR,

@@ -11,10 +11,10 @@ from ..theorem import (
     DRAFT,
     THRESHOLD,
     AtLeast,
-    Certificate,
     Equal,
     Establishes,
     Evident,
+    ExactValue,
     Family,
     FamilyTokens,
     Optimum,
@@ -34,7 +34,7 @@ from ..theorem import (
     Witness,
     WorkedRow,
 )
-from .evidence import NOTHING, gap
+from .evidence import NOTHING, above_log
 from .symbols import E, N, a, c, m, mass, n, p, q, r, top
 
 HERE = "draftcert"
@@ -59,9 +59,9 @@ _PROJECTED = Rows(
 )
 _MOVED = ("accepted above the level", "competitor below the level")
 _KEPT = ("accepted below the level", "competitor above the level", "other")
-_MOVED_SLACK = Evident(p * gap(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT))
+_MOVED_SLACK = Evident(p * above_log(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT))
 
-_T1 = Certificate(
+_T1 = ExactValue(
     rows=_PROJECTED,
     value=Value(terms=dict.fromkeys(_MOVED, CERTIFICATE.expression)),
     lower=SumProof(
@@ -104,7 +104,10 @@ _OFF = Rows(
 )
 _UNIQUE = SumAtLeast(
     _OFF,
-    {**dict.fromkeys(_MOVED, p * log(c / q) - p * gap(q / c)), "unmoved": p * log(p / q) - q * Bennett(p / q - 1)},
+    {
+        **dict.fromkeys(_MOVED, p * log(c / q) - p * above_log(q / c)),
+        "unmoved": p * log(p / q) - q * Bennett(p / q - 1),
+    },
     S.Zero,
     SumProof(
         mass=S.One,
@@ -181,13 +184,13 @@ T1 = Theorem(
     derivation=(
         Step(
             "The logarithm lies below its tangent: u - 1 - ln u >= 0.",
-            AtLeast(p - 1 - log(p), S.Zero, (Range(p, S.Zero, oo, open_below=True),), Evident(gap(p))),
+            AtLeast(p - 1 - log(p), S.Zero, (Range(p, S.Zero, oo, open_below=True),), Evident(above_log(p))),
             "u h(1/u - 1) with Bennett's h(x) = (1+x) ln(1+x) - x, which is convex with minimum h(0) = 0",
         ),
         *(
             Step(
                 f"It touches its tangent nowhere else: u - 1 - ln u > 0 {where}.",
-                AtLeast(p - 1 - log(p), S.Zero, (domain,), Evident(gap(p)), strict=True),
+                AtLeast(p - 1 - log(p), S.Zero, (domain,), Evident(above_log(p)), strict=True),
                 "h(x) > 0 for x != 0",
             )
             for where, domain in (

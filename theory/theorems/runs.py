@@ -26,7 +26,7 @@ from ..theorem import (
     Witness,
     WorkedRow,
 )
-from .evidence import NOTHING, gap
+from .evidence import NOTHING, above_log
 from .symbols import b, c, p, q
 
 # ---- B1 --------------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def _listed(unseen: Range, *facts: SumFact) -> Rows:
 _drift = (_ratio - 1) * THRESHOLD
 _unseen_slack = DRAFT * _ratio * Bennett(p / (DRAFT * _ratio) - 1) + (_ratio - 1) * (THRESHOLD - DRAFT)
 _listed_slack = {
-    **dict.fromkeys(_MOVED, Evident(p * gap(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT))),
+    **dict.fromkeys(_MOVED, Evident(p * above_log(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT))),
     "any other": Evident(DRAFT * Bennett(p / DRAFT - 1)),
 }
 _UP_TO_CAP = _listed(Range(p, S.Zero, b))
@@ -345,7 +345,7 @@ B4 = Theorem(
                     constants={"unlisted competitor": -b * log(_ratio)},
                     slack={
                         **dict.fromkeys(_MOVED + _KEPT, NOTHING),
-                        "unlisted competitor": Growth(p, start=NOTHING, slope=Evident(gap(p / _raised))),
+                        "unlisted competitor": Growth(p, start=NOTHING, slope=Evident(above_log(p / _raised))),
                     },
                     rest=NOTHING,
                 ),

@@ -9,10 +9,10 @@ from ..formulas import PAPER, PHI, STRICT_GREEDY
 from ..rules.strict_greedy import RULE
 from ..theorem import (
     AtLeast,
-    Certificate,
     End,
     Establishes,
     Evident,
+    ExactValue,
     Family,
     FamilyTokens,
     Growth,
@@ -81,7 +81,7 @@ T5 = Theorem(
         ),
     ),
     conclusions=(
-        Certificate(
+        ExactValue(
             rows=_PAIR,
             value=Value(STRICT_GREEDY.expression),
             lower=weak_duality(_PAIR, {"first": 1 + g / s, "second": 1 - g / s}, S.One),
@@ -126,7 +126,7 @@ T7 = Theorem(
     derivation=(),
     conclusions=(
         LowerBound(_AGAINST_BEST, Value(STRICT_GREEDY.expression), weak_duality(_AGAINST_BEST, _ratios, S.One)),
-        Certificate(
+        ExactValue(
             rows=_SMALL_SECOND,
             value=Value(STRICT_GREEDY.expression),
             lower=weak_duality(_SMALL_SECOND, _ratios, S.One),

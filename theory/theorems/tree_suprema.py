@@ -13,11 +13,11 @@ from ..theorem import (
     DRAFT,
     THRESHOLD,
     AtLeast,
-    Certificate,
     End,
     Establishes,
     Evidence,
     Evident,
+    ExactValue,
     Family,
     FamilyTokens,
     Growth,
@@ -37,7 +37,7 @@ from ..theorem import (
     Witness,
     WorkedRow,
 )
-from .evidence import NOTHING, gap, log_sum, weak_duality
+from .evidence import NOTHING, above_log, log_sum, weak_duality
 from .symbols import V, b, g, m, n, p, x
 
 _CANDIDATES = Range(m, S.One, oo, integer=True)
@@ -60,7 +60,7 @@ _DUST_ROWS = Rows(
 )
 
 
-def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
+def _tree_spike(margin: Range, second_pooled: bool) -> ExactValue:
     """The certificate of ((1+g)/2, (1-g)/2, 0, ..., 0) when only the first is accepted."""
     rows = Rows(
         (_SEVERAL_CANDIDATES, margin),
@@ -80,7 +80,7 @@ def _tree_spike(margin: Range, second_pooled: bool) -> Certificate:
         constants={**lower.constants, "zero": THRESHOLD},
         slack={**lower.slack, "zero": Evident(DRAFT - THRESHOLD)},
     )
-    return Certificate(
+    return ExactValue(
         rows,
         Value(sum(lost.values(), S.Zero)),
         lower,
@@ -180,7 +180,7 @@ def _mixture(margin: Range, spread: Range, spike: Expr, level: Expr, kept: Expr,
                 rest=Growth(
                     _least,
                     start=rest,
-                    slope=Evident(gap((_least + _weight * g) / _lifted) + m * gap(_least / _lifted)),
+                    slope=Evident(above_log((_least + _weight * g) / _lifted) + m * above_log(_least / _lifted)),
                 ),
             ),
         ),
@@ -275,7 +275,7 @@ _STEPS = (
     ),
 )
 
-_DUST = Certificate(
+_DUST = ExactValue(
     _DUST_ROWS,
     Value(_dusty),
     weak_duality(

@@ -26,7 +26,7 @@ from ..theorem import (
     Witness,
     WorkedRow,
 )
-from .evidence import NOTHING, gap, log_sum, weak_duality
+from .evidence import NOTHING, above_log, log_sum, weak_duality
 from .symbols import V, b, g, m, p, q, s, top
 
 _CANDIDATES = Range(m, S.One, oo, integer=True)
@@ -45,7 +45,7 @@ _TO_SECOND = Rows(
     ),
 )
 # Bernoulli: (1 + m g)(1 - g)^m <= 1, as the gaps of the two logarithms.
-_spare = (gap(1 + m * g) + m * gap(1 - g)) / _SEVERAL
+_spare = (above_log(1 + m * g) + m * above_log(1 - g)) / _SEVERAL
 _spread = (log(1 + m * g) - log(1 - g)) / _SEVERAL
 _spread_shown = log((1 + m * g) / (1 - g)) / _SEVERAL
 
@@ -164,11 +164,11 @@ _LAST_SUPREMUM = Supremum(
             },
             slack={
                 "first": NOTHING,
-                "competitor": Growth(p, start=NOTHING, slope=Evident(gap(_kept))),
+                "competitor": Growth(p, start=NOTHING, slope=Evident(above_log(_kept))),
                 "last": NOTHING,
                 "other": NOTHING,
             },
-            rest=Growth(b, start=NOTHING, slope=Evident(gap((g + b) / _level) + m * gap(b / _level))),
+            rest=Growth(b, start=NOTHING, slope=Evident(above_log((g + b) / _level) + m * above_log(b / _level))),
         ),
     ),
     Family(
