@@ -1,4 +1,4 @@
-"""The two arguments that all bounds rest on, as evidence: how far the logarithm lies below its tangent, and weak duality.
+"""The two arguments that all bounds rest on, as evidence: the logarithm lies below its tangent, and weak duality.
 
 Weak duality. For every `r > 0`
 
