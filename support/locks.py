@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -50,7 +50,8 @@ def locked(path: str | Path, what: str, wait: bool = True) -> Iterator[None]:
             try:
                 yield
             finally:
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink()
                 if fcntl is not None:  # closing does not release it where a forked process has a copy of the file
                     fcntl.flock(file, fcntl.LOCK_UN)
             return

@@ -41,15 +41,15 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
     So what a signature excludes is a DraftcertError for the user, and what a function takes is in its signature.
     """
+    from torch.compiler import is_compiling
+
+    from draftcert.theory import DraftcertError
+
     get_type_hints(function)  # a name that means nothing is an error, not an unchecked argument
     strict = jaxtyped(function, typechecker=_beartype)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        from torch.compiler import is_compiling
-
-        from draftcert.theory import DraftcertError
-
         if is_compiling():  # the shapes of a trace are symbols
             return function(*args, **kwargs)
         try:

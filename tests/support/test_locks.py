@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -48,6 +49,8 @@ def test_whoever_waits_says_for_what_and_then_has_it(tmp_path, holder, capsys):
     said.start()
     with locked(tmp_path / "lock", "the model"):
         assert holder.wait(10) == 0
+        with pytest.raises(DraftcertError, match=f"in use by process {os.getpid()} on "):
+            locked(tmp_path / "lock", "the model", wait=False).__enter__()
     assert capsys.readouterr().err.startswith(f"waiting for the model: process {holder.pid} on ")
     said.join()
     assert list(tmp_path.iterdir()) == []
@@ -74,23 +77,23 @@ def test_many_threads_one_at_a_time(tmp_path):
 
 
 def test_a_lock_is_released_though_a_forked_process_lives_on(tmp_path):
-    with locked(tmp_path / "lock", "the model"):
-        child = os.fork()
-        if child == 0:
-            os.execvp(sys.executable, [sys.executable, "-c", "import time; time.sleep(30)"])
-        forked = os.fork()
-        if forked == 0:
-            import time
-
-            time.sleep(30)
-            os._exit(0)
-    try:
-        with locked(tmp_path / "lock", "the model", wait=False):
+    def wait():
+        with locked(tmp_path / "lock", "the model"):
             pass
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    with locked(tmp_path / "lock", "the model"):
+        if (child := os.fork()) == 0:
+            time.sleep(60)
+            os._exit(0)
+        waiting.start()
+        time.sleep(0.3)
+    try:
+        waiting.join(10)
+        assert not waiting.is_alive()
     finally:
-        for number in (child, forked):
-            os.kill(number, 9)
-            os.waitpid(number, 0)
+        os.kill(child, 9)
+        os.waitpid(child, 0)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
