@@ -1,1 +1,1 @@
-"""What every layer may lean on and no mathematics needs: files, locks, caches, workers and text on a terminal."""
+"""Whole files, locks, caches, workers and text on a terminal: one helper each, without mathematics."""

@@ -15,7 +15,7 @@ import pytest
 import sympy
 from sympy import Ge, Gt, Interval, Le
 
-from draftcert import numerics, theory
+from draftcert import numerics, support, theory
 from draftcert.numerics import certificate, margin_bounds
 from draftcert.numerics.margins import MarginBound, _Case, _family, _has_rows, _holds, _stated_value, parameters_of
 from draftcert.theory import DraftcertError, Rule, RuleFamily
@@ -403,7 +403,7 @@ X1 = replace(
 
 def test_a_rule_file_and_a_theorem_file_are_enough(tmp_path):
     """A copy of the package with two more files knows the new rule's bounds."""
-    for layer in (theory, numerics):
+    for layer in (support, theory, numerics):
         source = Path(layer.__path__[0])
         shutil.copytree(source, tmp_path / "draftcert" / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "draftcert" / "__init__.py").touch()
