@@ -1,1 +1,1 @@
-"""Whole files, locks, caches, workers and text on a terminal: one helper each, without mathematics."""
+"""What every layer may lean on and no mathematics needs: files, locks, caches, workers and text on a terminal."""
