@@ -117,7 +117,7 @@ def _cuts(step: Instruction, stack: list[Any], gaps: Tensor, size: int) -> Cuts:
     enclosure = stack.pop()
     if step.op == Op.ROW:
         holds = (end > 0 if step.strict else end >= 0 for end in enclosure)
-        return Cuts(*(Cut(torch.where(h, size, 0), torch.where(h, torch.inf, -torch.inf)) for h in holds))
+        return Cuts(*(Cut(torch.where(h, size, 0), torch.where(h, torch.inf, -torch.inf).to(row)) for h in holds))
     rounded_up = gaps * (1 + budgets.gap(UNIT))
     return Cuts(*(_cut(step, *pair, size) for pair in zip((rounded_up, gaps), enclosure, strict=True)))
 

@@ -50,6 +50,7 @@ def verify_tree(target_logits: Float[Tensor, "nodes vocab"], tree: Tree, rule: R
 
     Source: greedy tree verification, Miao et al. 2024 (SpecInfer, arXiv 2305.09781), for any rule of `theory`.
 
+    >>> import torch
     >>> logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     >>> verify_tree(logits, Tree([0, 1, 2], [-1, 0, 0]), "strict_greedy")
     Verification(path=(0, 1), token=0)

@@ -23,14 +23,13 @@ from draftcert.runtime import native
 from draftcert.runtime.models.layers import bindings
 from draftcert.runtime.rows.cpu import build
 
-# The module by its path, so that no process waits for torch. The library is of several pages: where such a file is cut
-# short, to read it kills the process.
+# No process waits for torch. The library is of several pages: where such a file is cut short, to read it kills the
+# process.
 LOAD = """
-import importlib.util, sys
+import sys
 from pathlib import Path
-spec = importlib.util.spec_from_file_location("native", sys.argv[1])
-native = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(native)
+from draftcert.runtime import native
+assert "torch" not in sys.modules
 native.FLAGS[0] = "-O0"
 
 def loader(path):
@@ -38,7 +37,7 @@ def loader(path):
     library.answer
     return library
 
-sources = [Path(sys.argv[2])]
+sources = [Path(sys.argv[1])]
 library = native.loaded_if_possible(lambda: native.load("test kernels", sources, loader=loader), "nothing is used")
 print(library and library.answer())
 """
@@ -56,7 +55,7 @@ class Sandbox:
         self.source.write_text(SOURCE.format(answer=42))
 
     def start(self, **environment: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", LOAD, native.__file__, str(self.source)]
+        command = [sys.executable, "-c", LOAD, str(self.source)]
         places = {"XDG_CACHE_HOME": str(self.cache), "TMPDIR": str(self.temporary)}
         everything = os.environ | places | environment
         return subprocess.Popen(command, text=True, env=everything, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

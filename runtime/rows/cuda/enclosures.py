@@ -199,10 +199,10 @@ def source(program: Program) -> str:
     >>> from draftcert.theory import parse_rule
     >>> print(source(program(parse_rule("top_m(2) & multiplicative(1/2)"))))
     def accepted(known, gaps, window, size):
-        t0 = rank(2, gaps, window, size)
-        t1 = constant(0.6931471805599451, 0.6931471805599455)
-        t2 = threshold(t1, False, gaps, window, size)
-        t3 = both(t0, t2)
+        t0 = constant(0.6931471805599451, 0.6931471805599455)
+        t1 = threshold(t0, False, gaps, window, size)
+        t2 = rank(2, gaps, window, size)
+        t3 = both(t1, t2)
         return t3
     """
     lines, stack = ["def accepted(known, gaps, window, size):"], []

@@ -79,7 +79,7 @@ def test_cxx_computes_the_expressions(tmp_path):
         lines.append(f'extern "C" double {budget.name}_({parameters}) {{ return {call}; }}')
     source.write_text("\n".join(lines))
     flags = ["-std=c++17", "-O2", "-Wall", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([compiler(), *flags, str(source), "-o", str(library)], check=True)
+    subprocess.run([*compiler(), *flags, str(source), "-o", str(library)], check=True)
     functions = ctypes.CDLL(str(library))
     for budget in BUDGETS.values():
         function = getattr(functions, f"{budget.name}_")

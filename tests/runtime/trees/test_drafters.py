@@ -219,7 +219,7 @@ def test_union_refuses_what_proposes_whole_trees_only() -> None:
         def observe(self, context: Sequence[int], observation: Observation) -> None:
             pass
 
-    with pytest.raises(DraftcertError, match="Whole cannot join a union"):
+    with pytest.raises(DraftcertError, match="Whole cannot be combined"):
         Combined(PromptLookup(), Whole())
 
 
