@@ -23,9 +23,10 @@ from packaging.requirements import Requirement
 from typer.core import TyperGroup
 
 from draftcert.cli import app
+from draftcert.theory import parse_rule
 
 ROOT = Path(__file__).parents[1]
-LAYERS = ("theory", "proofs_check", "numerics", "runtime", "document", "audit", "cli")
+LAYERS = ("support", "theory", "proofs_check", "numerics", "runtime", "document", "audit", "cli")
 RESPONSE = ROOT / "tests/audit/recorded/llama_cpp_python/completions.json"
 
 
@@ -226,7 +227,8 @@ def told(published, tmp_path_factory) -> list[tuple[int, str, str]]:
     (folder / "output").write_text("a text")
     (folder / "audited").mkdir()
     (folder / "audited" / "positions.parquet").touch()
-    asked = {"configuration": {"grid": {"rules": ["strict_greedy"], "widths": [1]}}, "prompts": []}
+    grid = {"rules": {"strict_greedy": parse_rule("strict_greedy").sha256}, "candidates": [1]}
+    asked = {"configuration": {"grid": grid}, "prompts": []}
     (folder / "audited" / "audit.json").write_text(json.dumps(asked))
     programs = published.environment / "bin"
     arguments = json.dumps([[*command.split(), *options.split()] for command, options, _ in COMMANDS])

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,19 @@ def test_every_task_is_done_in_every_layout(layout, ordered):
     assert list(run_tasks([], alike(square), named, **layout)) == []
 
 
-def test_results_come_as_they_are_done():
-    first = next(run_tasks([1, 2], alike(square), named, processes=2, fork=True, ordered=False))
-    assert first == 4
+def held_back(go, number):
+    """The first task waits until the second one's result has come."""
+    while number == 1 and not go.exists():
+        time.sleep(0.01)
+    return number
+
+
+def test_results_come_as_they_are_done(tmp_path):
+    go = tmp_path / "go"
+    results = run_tasks([1, 2], alike(partial(held_back, go)), named, processes=2, fork=True, ordered=False)
+    assert next(results) == 2
+    go.touch()
+    assert list(results) == [1]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
