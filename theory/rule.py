@@ -72,6 +72,11 @@ def primed(name: str) -> sympy.Symbol:
     return sympy.Symbol(name + "'", nonnegative=True)
 
 
+def equal(left: sympy.Expr, right: sympy.Expr | int) -> Boolean:
+    """`left = right` as a condition of an `OrderFact`."""
+    return cast("Boolean", sympy.Eq(left, right))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Rule:
     """An acceptance rule with all parameters given: an `Atom`, an `AllOf` or an `AnyOf`.

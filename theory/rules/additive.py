@@ -8,10 +8,10 @@ t = 1 accepts every token, so C is infinite.
 Deployed together with a rank: TensorRT-LLM's relaxed acceptance is `top_m(k) & additive(t)`.
 """
 
-from sympy import Eq, Ge, Interval, Le, Or, Rational, Symbol, false, log, oo
+from sympy import Ge, Interval, Le, Or, Rational, Symbol, false, log, oo
 
 from ..formulas import PAPER
-from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, equal, primed
 from ..statistics import PROBABILITY, TOP
 
 t = Symbol("t", nonnegative=True)
@@ -73,11 +73,13 @@ RULE = RuleFamily(
         "strict_greedy": OrderFact(false, _TIES),
         "additive": OrderFact(Le(t, primed("t")), "the threshold p_(1) - t falls in t"),
         "multiplicative": OrderFact(
-            Or(Eq(t, 0), Eq(primed("alpha"), 0)),
+            Or(equal(t, 0), equal(primed("alpha"), 0)),
             "at t = 0 only maxima are accepted; for t > 0 a flat target accepts everything, even zeros",
         ),
         "top_m": OrderFact(false, _TIES),
-        "absolute": OrderFact(Eq(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"),
+        "absolute": OrderFact(
+            equal(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"
+        ),
         "mars": OrderFact(false, _TIES),
     },
 )

@@ -12,9 +12,9 @@ At a tie with z_(1) > 0 the ratio is 1: both maxima are accepted unless theta = 
 Published as MARS (margin-aware speculative verification), theta = 0.9.
 """
 
-from sympy import And, Eq, Ge, Gt, Interval, Le, Or, Rational, Symbol, false, log, oo
+from sympy import And, Ge, Gt, Interval, Le, Or, Rational, Symbol, false, log, oo
 
-from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, equal, primed
 from ..statistics import LOGIT_RATIO, RANK
 
 theta = Symbol("theta", nonnegative=True)
@@ -75,10 +75,12 @@ RULE = RuleFamily(
     examples=(("9/10",),),
     implies={
         "strict_greedy": OrderFact(false, _SECOND),
-        "additive": OrderFact(Eq(primed("t"), 1), _SECOND),
-        "multiplicative": OrderFact(Eq(primed("alpha"), 0), _SECOND),
+        "additive": OrderFact(equal(primed("t"), 1), _SECOND),
+        "multiplicative": OrderFact(equal(primed("alpha"), 0), _SECOND),
         "top_m": OrderFact(Ge(primed("k"), 2), "at most two tokens are accepted"),
-        "absolute": OrderFact(Eq(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"),
+        "absolute": OrderFact(
+            equal(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"
+        ),
         "mars": OrderFact(Ge(theta, primed("theta")), "a higher ratio is asked for"),
     },
 )

@@ -8,10 +8,10 @@ threshold is accepted; alpha = 1 accepts every maximum, ties included, and alpha
 Proposed for vLLM together with a rank (`top_m(k) & multiplicative(alpha)`); the min-p sampler keeps the same set.
 """
 
-from sympy import Eq, Ge, Interval, Rational, Symbol, false, log, oo
+from sympy import Ge, Interval, Rational, Symbol, false, log, oo
 
 from ..formulas import PAPER
-from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, equal, primed
 from ..statistics import PROBABILITY, TOP
 
 alpha = Symbol("alpha", nonnegative=True)
@@ -68,7 +68,9 @@ RULE = RuleFamily(
         ),
         "multiplicative": OrderFact(Ge(alpha, primed("alpha")), "the threshold alpha p_(1) rises in alpha"),
         "top_m": OrderFact(false, _TIES),
-        "absolute": OrderFact(Eq(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"),
+        "absolute": OrderFact(
+            equal(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"
+        ),
         "mars": OrderFact(false, _TIES),
     },
 )

@@ -7,9 +7,9 @@ Deployed by every temperature-0 decoder: transformers' assisted generation, SGLa
 A second maximum is rejected, so C = 0 on a tie.
 """
 
-from sympy import Eq, Le, Rational, log, oo, true
+from sympy import Le, Rational, log, oo, true
 
-from ..rule import OrderFact, RuleFamily, WorkedPoint, primed
+from ..rule import OrderFact, RuleFamily, WorkedPoint, equal, primed
 from ..statistics import RANK
 
 _ARGMAX = "the argmax has the largest probability and rank 1"
@@ -44,7 +44,9 @@ RULE = RuleFamily(
         "additive": OrderFact(true, _ARGMAX),
         "multiplicative": OrderFact(true, _ARGMAX),
         "top_m": OrderFact(true, _ARGMAX),
-        "absolute": OrderFact(Eq(primed("tau"), 0), "the argmax of a uniform target is accepted, however small 1/V is"),
+        "absolute": OrderFact(
+            equal(primed("tau"), 0), "the argmax of a uniform target is accepted, however small 1/V is"
+        ),
         "mars": OrderFact(true, _ARGMAX),
     },
 )

@@ -9,10 +9,10 @@ Deployed together with a threshold: TensorRT-LLM's relaxed_topk, vLLM's proposed
 not promise the lowest id among ties; the certificate assumes the order above.
 """
 
-from sympy import Eq, Le, Or, Range, Rational, Symbol, log, oo
+from sympy import Le, Or, Range, Rational, Symbol, log, oo
 
 from ..formulas import HERE
-from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, equal, primed
 from ..statistics import RANK
 
 k = Symbol("k", integer=True, positive=True)
@@ -55,11 +55,13 @@ RULE = RuleFamily(
     doc=__doc__,
     examples=(("2",), ("3",)),
     implies={
-        "strict_greedy": OrderFact(Eq(k, 1), "top_m(1) is strict greedy"),
-        "additive": OrderFact(Or(Eq(k, 1), Eq(primed("t"), 1)), _ZEROS),
-        "multiplicative": OrderFact(Or(Eq(k, 1), Eq(primed("alpha"), 0)), _ZEROS),
+        "strict_greedy": OrderFact(equal(k, 1), "top_m(1) is strict greedy"),
+        "additive": OrderFact(Or(equal(k, 1), equal(primed("t"), 1)), _ZEROS),
+        "multiplicative": OrderFact(Or(equal(k, 1), equal(primed("alpha"), 0)), _ZEROS),
         "top_m": OrderFact(Le(k, primed("k")), "ranks up to k are ranks up to k'"),
-        "absolute": OrderFact(Eq(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"),
-        "mars": OrderFact(Eq(k, 1), "mars may reject the second token"),
+        "absolute": OrderFact(
+            equal(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"
+        ),
+        "mars": OrderFact(equal(k, 1), "mars may reject the second token"),
     },
 )

@@ -9,9 +9,9 @@ This is the rule as Medusa's paper states it (section 3.3, epsilon = 0.09, delta
 evaluates the logarithm with a floor, which is another rule: `typical_floor`.
 """
 
-from sympy import Eq, Gt, Integer, Interval, Min, Rational, Symbol, exp, false, log, oo
+from sympy import Gt, Integer, Interval, Min, Rational, Symbol, exp, false, log, oo
 
-from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, equal, primed
 from ..statistics import PROBABILITY, Entropy
 
 epsilon = Symbol("epsilon", nonnegative=True)
@@ -84,10 +84,10 @@ RULE = RuleFamily(
     special_case=("typical_floor", {"floor": "0"}),
     implies={
         "strict_greedy": OrderFact(false, "p = (2, 2, 1)/5 has exp(-H) < 2/5"),
-        "additive": OrderFact(Eq(primed("t"), 1), _DUST),
-        "multiplicative": OrderFact(Eq(primed("alpha"), 0), _DUST),
+        "additive": OrderFact(equal(primed("t"), 1), _DUST),
+        "multiplicative": OrderFact(equal(primed("alpha"), 0), _DUST),
         "top_m": OrderFact(false, "p = (2, ..., 2, 1)/(2k + 3) has exp(-H) < p_(1), so all its maxima are accepted"),
-        "absolute": OrderFact(Eq(primed("tau"), 0), _DUST),
+        "absolute": OrderFact(equal(primed("tau"), 0), _DUST),
         "mars": OrderFact(false, "p = (2, 2, 2, 1)/7 has exp(-H) < 2/7, so three tokens are accepted"),
     },
 )

@@ -10,9 +10,9 @@ vocabulary of 262,144 accepts nothing, its argmax included.
 Deployed by Medusa (`evaluate_posterior`) and by vLLM's TypicalAcceptanceSampler, both with f = 1e-5; strict inequality.
 """
 
-from sympy import And, Eq, Expr, Ge, Gt, Integer, Interval, Le, Lt, Min, Or, Rational, Symbol, exp, false, log, oo
+from sympy import And, Expr, Ge, Gt, Integer, Interval, Le, Lt, Min, Or, Rational, Symbol, exp, false, log, oo
 
-from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
+from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, equal, primed
 from ..statistics import PROBABILITY, Entropy
 from .absolute import tau
 from .additive import t
@@ -31,9 +31,9 @@ def concentrated(s: Expr, f: Expr) -> Expr:
     return (s + f) ** s * (1 - s + f) ** (1 - s)
 
 
-_ANY_POSITIVE = Or(Eq(epsilon_, 0), Eq(delta_, 0))
+_ANY_POSITIVE = Or(equal(epsilon_, 0), equal(delta_, 0))
 """The threshold is 0: every token of positive probability is accepted."""
-_ACCEPTS_ARGMAX = Or(_ANY_POSITIVE, And(Eq(floor_, 0), Lt(delta_, 1)))
+_ACCEPTS_ARGMAX = Or(_ANY_POSITIVE, And(equal(floor_, 0), Lt(delta_, 1)))
 _ARGMAX = (
     "exp(-H) <= p_(1), so delta exp(-H) < p_(1) for delta < 1; at delta = 1, or with a positive floor, a uniform "
     "target over a large vocabulary rejects its argmax"
@@ -110,15 +110,15 @@ RULE = RuleFamily(
     implied_by={
         "strict_greedy": OrderFact(_ACCEPTS_ARGMAX, _ARGMAX),
         "additive": OrderFact(
-            And(Eq(t, 0), _ACCEPTS_ARGMAX),
+            And(equal(t, 0), _ACCEPTS_ARGMAX),
             f"at t = 0 only maxima are accepted; for t > 0 a flat target accepts everything, even zeros; {_ARGMAX}",
         ),
         "multiplicative": OrderFact(
-            And(Gt(alpha, 0), Or(_ANY_POSITIVE, And(Eq(floor_, 0), Lt(delta_, 1), Ge(alpha, delta_)))),
+            And(Gt(alpha, 0), Or(_ANY_POSITIVE, And(equal(floor_, 0), Lt(delta_, 1), Ge(alpha, delta_)))),
             "p_x >= alpha p_(1) >= delta exp(-H), both equalities only for a uniform target and delta = 1; many equal "
             "tokens and one at alpha p_(1) bring exp(-H) arbitrarily close to p_(1)",
         ),
-        "top_m": OrderFact(And(Eq(k, 1), _ACCEPTS_ARGMAX), f"{_ARGMAX}; for k > 1, {_ZEROS}"),
+        "top_m": OrderFact(And(equal(k, 1), _ACCEPTS_ARGMAX), f"{_ARGMAX}; for k > 1, {_ZEROS}"),
         "absolute": OrderFact(
             Or(
                 Gt(tau, epsilon_),
@@ -131,7 +131,7 @@ RULE = RuleFamily(
             Or(
                 _ANY_POSITIVE,
                 And(
-                    Eq(floor_, 0),
+                    equal(floor_, 0),
                     Le(delta_, delta),
                     Or(
                         Le(epsilon_, epsilon),
