@@ -142,7 +142,8 @@ def run_case(case: Case) -> Outcome:
 
 def reproduce(failure: Mapping[str, Any]) -> Outcome:
     """Run a failure of a report again, or the minimal one in it: it is the input in full."""
-    case = Case(**{each.name: failure[each.name] for each in fields(Case)} | {"rule": parse_rule(failure["rule"])})
+    values: dict[str, Any] = {each.name: failure[each.name] for each in fields(Case)}
+    case = Case(**values | {"rule": parse_rule(failure["rule"])})
     return _outcome(case, read_row(failure["probabilities"]))
 
 

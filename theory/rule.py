@@ -94,7 +94,7 @@ class Rule:
     deployed_as: str = field(kw_only=True)
     citation: str = field(kw_only=True)
 
-    @property
+    @cached_property
     def accepts(self) -> Boolean:
         """The predicate."""
         raise NotImplementedError

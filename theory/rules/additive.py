@@ -77,9 +77,7 @@ RULE = RuleFamily(
             "at t = 0 only maxima are accepted; for t > 0 a flat target accepts everything, even zeros",
         ),
         "top_m": OrderFact(false, _TIES),
-        "absolute": OrderFact(
-            equal(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"
-        ),
+        "absolute": OrderFact(equal(primed("tau"), 0), "a token of any uniform target is accepted, however small"),
         "mars": OrderFact(false, _TIES),
     },
 )

@@ -78,9 +78,7 @@ RULE = RuleFamily(
         "additive": OrderFact(equal(primed("t"), 1), _SECOND),
         "multiplicative": OrderFact(equal(primed("alpha"), 0), _SECOND),
         "top_m": OrderFact(Ge(primed("k"), 2), "at most two tokens are accepted"),
-        "absolute": OrderFact(
-            equal(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"
-        ),
+        "absolute": OrderFact(equal(primed("tau"), 0), "a token of any uniform target is accepted, however small"),
         "mars": OrderFact(Ge(theta, primed("theta")), "a higher ratio is asked for"),
     },
 )

@@ -68,9 +68,7 @@ RULE = RuleFamily(
         ),
         "multiplicative": OrderFact(Ge(alpha, primed("alpha")), "the threshold alpha p_(1) rises in alpha"),
         "top_m": OrderFact(false, _TIES),
-        "absolute": OrderFact(
-            equal(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"
-        ),
+        "absolute": OrderFact(equal(primed("tau"), 0), "a token of any uniform target is accepted, however small"),
         "mars": OrderFact(false, _TIES),
     },
 )

@@ -44,9 +44,7 @@ RULE = RuleFamily(
         "additive": OrderFact(true, _ARGMAX),
         "multiplicative": OrderFact(true, _ARGMAX),
         "top_m": OrderFact(true, _ARGMAX),
-        "absolute": OrderFact(
-            equal(primed("tau"), 0), "the argmax of a uniform target is accepted, however small 1/V is"
-        ),
+        "absolute": OrderFact(equal(primed("tau"), 0), "the argmax of a uniform target is accepted, however small"),
         "mars": OrderFact(true, _ARGMAX),
     },
 )

@@ -59,9 +59,7 @@ RULE = RuleFamily(
         "additive": OrderFact(Or(equal(k, 1), equal(primed("t"), 1)), _ZEROS),
         "multiplicative": OrderFact(Or(equal(k, 1), equal(primed("alpha"), 0)), _ZEROS),
         "top_m": OrderFact(Le(k, primed("k")), "ranks up to k are ranks up to k'"),
-        "absolute": OrderFact(
-            equal(primed("tau"), 0), "a token of any uniform target is accepted, however small 1/V is"
-        ),
+        "absolute": OrderFact(equal(primed("tau"), 0), "a token of any uniform target is accepted, however small"),
         "mars": OrderFact(equal(k, 1), "mars may reject the second token"),
     },
 )

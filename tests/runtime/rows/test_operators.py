@@ -119,7 +119,7 @@ def judged(rule):
     """C, the accepted tokens and "certified" of `TIED` and a drafter equal to it, in every way the runtime has."""
 
     def call(target):
-        found = certify(target, rule, draft_logits=target)
+        found: Any = certify(target, rule, draft_logits=target)
         return found.value, found.accepted, found.certified
 
     class Module(torch.nn.Module):

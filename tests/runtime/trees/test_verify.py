@@ -189,7 +189,7 @@ def test_zero_slack_is_strict_greedy_even_where_bfloat16_merges(text: str) -> No
 
 def test_a_rule_is_given_as_its_text_too():
     logits = torch.tensor([[3.0, 2.9, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    tree = Tree([0, 1, 2], [-1, 0, 0])
+    tree = Tree((0, 1, 2), (-1, 0, 0))
     assert verify_tree(logits, tree, "top_m(2)") == verify_tree(logits, tree, parse_rule("top_m(2)"))
     assert verify_tree(logits, tree, "top_m(2)").path == (0, 1)
     with pytest.raises(DraftcertError, match="no rule is called"):
@@ -198,6 +198,6 @@ def test_a_rule_is_given_as_its_text_too():
 
 def test_a_family_of_one_s_own_decides(fork):
     logits = torch.tensor([[2.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
-    tree = Tree([0, 1], [-1, 0])
+    tree = Tree((0, 1), (-1, 0))
     assert verify_tree(logits, tree, "multiplicative(1)").path == (0, 1)
     assert verify_tree(logits, tree, fork(1)).path == (0,)
