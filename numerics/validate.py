@@ -143,7 +143,8 @@ def run_case(case: Case) -> Outcome:
 def reproduce(failure: Mapping[str, Any]) -> Outcome:
     """Run a failure of a report again, or the minimal one in it: it is the input in full."""
     values: dict[str, Any] = {each.name: failure[each.name] for each in fields(Case)}
-    case = Case(**values | {"rule": parse_rule(failure["rule"])})
+    values["rule"] = parse_rule(failure["rule"])
+    case = Case(**values)
     return _outcome(case, read_row(failure["probabilities"]))
 
 
