@@ -200,7 +200,7 @@ def _order_rows(order: Diagram) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def pages() -> dict[Path, str]:
     """The pages of the documentation that are made from records, by their paths; none away from a checkout."""
-    docs = Path(__file__).parents[1] / "docs"
+    docs = Path(__file__).resolve().parents[1] / "docs"  # an editable install is made of links
     return {docs / "rules.md": rules_table()} if docs.is_dir() else {}
 
 
