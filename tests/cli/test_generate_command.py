@@ -95,7 +95,7 @@ def test_prompts_ids_and_errors_cannot_act_on_the_terminal(printed, folder, tmp_
     assert all(character.isprintable() or character == "\n" for character in out)
     output = tmp_path / "output.json"
     output.write_text(
-        json.dumps({"model": str(folder), "prompts": [{"id": name, "prompt_tokens": [5], "tokens": [3]}]})
+        json.dumps({"target": str(folder), "prompts": [{"id": name, "prompt_tokens": [5], "tokens": [3]}]})
     )
     code, out, errors = printed("explain", output, output)
     assert out.startswith("1\\nverdict: identical\\x1b[2J\\u202e: identical. ")
