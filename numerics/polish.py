@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import mpmath
 from flint import arb, ctx, fmpq
 
 from ..theory import DraftcertError
 from .balls import Mpf, bounds, precision, sum_balls, to_mpf
-from .divergence import Divergence
-from .program import Solution
 from .row import ExactRow
+
+if TYPE_CHECKING:  # what they load takes long, and only their names are needed
+    from .divergence import Divergence
+    from .program import Solution
 
 DIGITS = 50
 """Digits to which an optimum must be certified."""

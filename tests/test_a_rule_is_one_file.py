@@ -58,7 +58,7 @@ import json, sys
 import numpy as np, torch
 from draftcert.numerics import certificate
 from draftcert.numerics.sharpness import searches
-from draftcert.numerics.validate import cases, run_case
+from draftcert.numerics.validation import cases, run_case
 from draftcert.runtime import Tree, certify, verify_tree
 from draftcert.runtime.rows import operators
 from draftcert.runtime.rows.program import encoded

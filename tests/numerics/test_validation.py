@@ -18,7 +18,7 @@ from draftcert.numerics.families import FAMILIES, make_row
 from draftcert.numerics.program import Solution
 from draftcert.numerics.row import read_row
 from draftcert.numerics.sharpness import searches
-from draftcert.numerics.validate import PROFILES, Case, Profile, _solver_digits, cases, reproduce, run_case
+from draftcert.numerics.validation import PROFILES, Case, Profile, _solver_digits, cases, reproduce, run_case
 from draftcert.theory import DraftcertError, parse_rule
 
 
