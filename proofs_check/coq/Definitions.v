@@ -7,7 +7,7 @@
     - [ln x = 0] for [x <= 0], and [x / 0 = 0].  In [p * ln (p / q)] neither is
       reached where [0 < p] and [0 < q]; where [p = 0] the product is [0], which
       is the convention [0 ln 0 = 0];
-    - a real number cannot be [+inf], so "KL(p||q) = +inf", which happens
+    - a real number cannot be [+inf], so an infinite KL(p||q), which happens
       exactly where [q i = 0 < p i] for some token, is the failure of
       [KL_finite].  A lower bound on KL is therefore claimed for the [q] with
       [KL_finite] (for the others it holds trivially), while an attained value
