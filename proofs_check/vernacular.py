@@ -61,6 +61,9 @@ def defined_names(file: Path) -> list[str]:
 
 def problems_of(folder: Path) -> Iterator[str]:
     """Why the sources cannot be believed before Coq has seen them."""
+    if not (folder / PROJECT).is_file():
+        yield f"there is no {PROJECT}"
+        return
     option, *names = (folder / PROJECT).read_text().splitlines()
     if option != OPTION:
         yield f"{PROJECT} begins with '{option}', not with '{OPTION}'"
