@@ -20,6 +20,7 @@ from .generate import generate
 from .recommend import recommend
 from .reproduce import reproduce
 from .validate import validate
+from .verify import verify
 
 __all__ = ["app", "main"]
 
@@ -31,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-for command in (derive, check, validate, certify, codegen, generate, explain, recommend, reproduce, cite):
+for command in (derive, check, validate, certify, verify, codegen, generate, explain, recommend, reproduce, cite):
     app.command()(command)
 app.add_typer(audit, name="audit")
 app.add_typer(bench, name="bench")

@@ -34,6 +34,9 @@ def certify(
     logit_ratio: Annotated[
         str | None, typer.Option(help="z_(2)/z_(1) of the raw logits, for rules that compare logits (mars).")
     ] = None,
+    witness: Annotated[
+        Path | None, typer.Option(help="Write the proof of the certificate to a file, for `draftcert verify`.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Exact certificate C of one target distribution: KL(target||draft) < C guarantees acceptance.
@@ -42,7 +45,15 @@ def certify(
     """
     from ..numerics import certificate
 
-    found = certificate(_read(probs, file), rule, candidates, digits, normalize=normalize, logit_ratio=logit_ratio)
+    found = certificate(
+        _read(probs, file),
+        rule,
+        candidates,
+        digits,
+        normalize=normalize,
+        logit_ratio=logit_ratio,
+        witness=witness,
+    )
     if as_json:
         print_json(
             {
