@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ..support.terminal import visible
+from ..support.text import visible
 from .console import Json, out, print_json, progress
 
 app = typer.Typer(invoke_without_command=True)

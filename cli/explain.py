@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..support.terminal import visible
+from ..support.text import visible
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
 

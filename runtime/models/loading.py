@@ -41,7 +41,19 @@ class LoadedModel:
         """Token ids `[1, length]` of a chat's messages or of one user turn; `system`: a message before them."""
         turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
         first = [{"role": "system", "content": system}] if system else []
-        return torch.tensor([token_ids(self.tokenizer, [*first, *turns])], device=self.model.device)
+        return self.batch(token_ids(self.tokenizer, [*first, *turns]))
+
+    def batch(self, tokens: Sequence[int]) -> torch.Tensor:
+        """A prompt of these token ids, `[1, length]`, on the model's device.
+
+        Raises:
+            DraftcertError: there is none, or one that the model does not have.
+        """
+        known = self.model.get_input_embeddings().weight.shape[0]
+        if not tokens or not 0 <= min(tokens) <= max(tokens) < known:
+            wrong = next((f"token {token}" for token in tokens if not 0 <= token < known), "no token")
+            raise DraftcertError(f"a prompt of {self.name} holds {wrong}; the model knows 0 to {known - 1}")
+        return torch.tensor([list(tokens)], device=self.model.device)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""

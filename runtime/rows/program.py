@@ -175,13 +175,17 @@ def program(rule: Rule) -> Program:
     )
 
 
+LAST_RANK = 2**31 - 1
+"""No vocabulary has so many tokens, so a condition on larger ranks lets through what one on this rank does."""
+
+
 def rank_limit(condition: RankCondition) -> int:
     """How many tokens a rank condition lets through."""
     if not condition.limit.is_Integer:
         raise DraftcertError(
             f"a rule that accepts the {condition.limit} most likely tokens has no fixed number of them"
         )
-    return int(condition.limit)
+    return min(int(condition.limit), LAST_RANK)
 
 
 def largest_rank(steps: Program) -> int:
