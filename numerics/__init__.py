@@ -5,6 +5,7 @@ from .agreement import Agreed, agree
 from .certificate import ExactCertificate, certificate
 from .margins import MarginBound, margin_bounds
 from .report import ValidationReport
+from .sampling import kl_for_sampling_acceptance, sampling_acceptance, threshold_acceptance
 from .top_logprobs import CertificateInterval, certificate_from_top_logprobs
 from .validate import validate
 
@@ -19,7 +20,10 @@ __all__ = [
     "certificate",
     "certificate_from_top_logprobs",
     "guaranteed_acceptance",
+    "kl_for_sampling_acceptance",
     "margin_bounds",
     "mean_kl_for",
+    "sampling_acceptance",
+    "threshold_acceptance",
     "validate",
 ]
