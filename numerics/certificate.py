@@ -100,14 +100,19 @@ def certificate(
     rule = parse_rule(rule)
     row = read_row(probabilities, normalize=normalize)
     check_candidates(candidates, len(row))
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MAX_DIGITS:
-        raise DraftcertError(f"digits = {digits!r}: give a whole number from 1 to {MAX_DIGITS}")
+    check_digits(digits)
     ratio = _logit_ratio(logits, logit_ratio, len(row)) if rule.needs_logits else None
     found = certificate_of_row(row, rule, candidates, digits, ratio)
     if witness is not None:
         with long_integers():
             write_whole(witness, witness_text(_proof(found, ratio)))
     return found
+
+
+def check_digits(digits: int) -> None:
+    """Refuse a number of digits that no value can be given to."""
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MAX_DIGITS:
+        raise DraftcertError(f"digits = {digits!r}: give a whole number from 1 to {MAX_DIGITS}")
 
 
 def check_candidates(candidates: int, tokens: int) -> None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from ..theory import DraftcertError
@@ -93,12 +94,15 @@ def read_row(probabilities: Any, *, normalize: bool = False) -> ExactRow:
 
 
 def read_number(value: Any, what: str) -> Fraction:
-    """One number, exact; `what` names it in the error."""
+    """One finite number, exact, of any type that `read_row` takes or mpmath; `what` names it in the error."""
     if isinstance(value, (str, Decimal)):
         return exact_number(str(value), what)
     try:
         if hasattr(value, "as_integer_ratio"):
             return Fraction(*value.as_integer_ratio())
+        if hasattr(value, "man_exp") and mpmath.isfinite(value):
+            mantissa, exponent = value.man_exp
+            return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
         return Fraction(int(value.p), int(value.q))  # sympy and python-flint rationals
     except (ValueError, OverflowError, AttributeError, TypeError, ZeroDivisionError) as error:
         raise DraftcertError(f"{what} = {shown(value)} is not a finite number") from error
