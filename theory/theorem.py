@@ -438,11 +438,13 @@ class WorkedRow:
 class Establishes:
     """That a formula is what the theorem speaks about, with its symbols renamed by `renamed`.
 
-    The formula must occur as a side or a value of one of the theorem's conclusions.
+    A conclusion about rows must say so: the formula is the value of a bound, a level, a divergence. Or, with
+    `parameter`, it is the parameter of an extremal family as a function of the margin to the family's last token.
     """
 
     formula: Formula
     renamed: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+    parameter: sympy.Symbol | None = None
 
 
 @dataclass(frozen=True)

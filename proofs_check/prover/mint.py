@@ -13,10 +13,10 @@ from importlib.metadata import version
 
 from ...theory.errors import DraftcertError
 from ...theory.formula import Formula
-from ...theory.theorem import Formal, Theorem
+from ...theory.theorem import Establishes, Formal, Theorem
 from .claims import decide, worked_point
 from .errors import ProofError
-from .formulas import decide_formula, speaks_of
+from .formulas import covers, decide_formula, speaks_of
 
 TOOLS = tuple(f"{name} {version(name)}" for name in ("sympy", "python-flint"))
 
@@ -34,6 +34,8 @@ class Proved:
     method: str
     tools: tuple[str, ...]
     by: tuple[str, ...] = ()
+    claimed: tuple[str, ...] = ()
+    """Of a formula: what the theorems by which it is proved say that it is."""
     mint: InitVar[object] = None
 
     def __post_init__(self, mint: object) -> None:
@@ -108,5 +110,26 @@ def mint_formula(formula: Formula, theorems: Sequence[Theorem], proved: Sequence
     if missing := [t.name for t in establishing if t.sha256 not in hashes]:
         raise ProofError(f"formula {formula.name}: {', '.join(missing)} is not proved")
     decide_formula(formula, establishing)
+    said = [(t, e) for t in establishing for e in t.establishes if e.formula.sha256 == formula.sha256]
+    claimed = tuple(dict.fromkeys(speaks_of(theorem, each) for theorem, each in said))
     names = tuple(t.name for t in establishing)
-    return Proved("formula", formula.name, formula.sha256, "symbolic", TOOLS, by=names, mint=_MINT)
+    return Proved(
+        "formula", formula.name, formula.sha256, _how_general(formula, said), TOOLS, names, claimed, mint=_MINT
+    )
+
+
+def _how_general(formula: Formula, said: Sequence[tuple[Theorem, Establishes]]) -> str:
+    """The method, and for which values of an argument alone where no theorem speaks of all."""
+    sampled, reasons = [], []
+    for theorem, each in said:
+        try:
+            numbers = covers(theorem, each)
+        except ProofError as error:
+            reasons.append(error.reason)
+            continue
+        if not numbers:
+            return "symbolic"
+        sampled.append(", ".join(numbers))
+    if not sampled:
+        raise ProofError(f"formula {formula.name}: {'; '.join(reasons)}")
+    return f"symbolic for {'; '.join(sampled)}"
