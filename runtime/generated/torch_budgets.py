@@ -147,11 +147,11 @@ def reference_kl_term(u: float, p: Tensor, q: Tensor, d: Tensor, e_p: Tensor, e_
     The reference sums K = sum (p d - p + q), d = ln p - ln q. To first order a term changes by p d times the
     error of ln p and by q - p times that of ln q; both are counted twice, with 8 u for evaluating the term. The
     first order vanishes where target and draft coincide to rounding, though K need not be 0 there: the second,
-    max(p, q) (e_p + e_q)^2, is added.
+    half of p e_p^2 + 2 p e_p e_q + q e_q^2, is added. It is small where q is, however large the error of ln q.
 
-    Budget 678eaf5e007a321e86c8430a44b025d43258730509237569e2abc03880206990."""
+    Budget 7dc4177fb7f75e915c91fc2483d56a1c8545f8f69e72e59bafd2268c51ce0807."""
     t0 = 8.0*u
-    return 2.0*p*(e_p + t0)*abs(d) + ((e_p + e_q)*(e_p + e_q))*torch.maximum(p, q) + 2.0*(e_q + t0)*abs(p - q)
+    return 2.0*p*(e_p + t0)*abs(d) + (e_p + e_q)*(e_p*p + e_q*q) + 2.0*(e_q + t0)*abs(p - q)
 
 
 def reference_kl(u: float, V: float, N: Tensor, K: Tensor) -> Tensor:
@@ -211,10 +211,11 @@ def cpu_refined_kl(w: float, V: float, ln_V: float, K: Tensor, S_d: Tensor, S_e:
     number near ln(draft mass/mass), t = d - 1 + e^(-d) is never negative, and vanishes with d.
 
     d is off by 4 A w: the differences from the maxima and of a and b are rounded, their quotient by the
-    temperature, and the sum with h, which is at most ln V. So t is off by |e^(-d) - 1| 4 A w, counted twice. A
-    weight e^a is off by (4.5 + 4 |a|) w of itself, and the e^(-d) e^a of the drafter by (7.5 + 4 |b|) w, so each
-    by 4 A w. Where |d| < 1/2, t is a series without cancellation, else |d - 1| + e^(-d) is at most 22 t: t is off
-    by 22 * 4 A w of itself, and by 10 * 4 A w for d. That is 128 A w t.
+    temperature, and the sum with h, which is at most ln V. So t is off by |e^(-d) - 1| 4 A w, counted twice, and
+    to second order by 8 (A w)^2, counted four times, as the first vanishes where d does. A weight e^a is off by
+    (4.5 + 4 |a|) w of itself, and the e^(-d) e^a of the drafter by (7.5 + 4 |b|) w, so each by 4 A w. Where |d| <
+    1/2, t is a series without cancellation, else |d - 1| + e^(-d) is at most 22 t: t is off by 22 * 4 A w of
+    itself, and by 10 * 4 A w for d. That is 128 A w t.
 
     The rest is for sums over blocks, for the mass, which is off by (100 + V/256 + 4 ln V) w, and for r, whose
     error counts |r|/(1 + r) times, as it vanishes with the derivative of r - ln(1 + r). Tokens more than 700

@@ -14,7 +14,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 import sympy
-from sympy import Abs, Eq, Interval, Max, Piecewise, S, log, oo
+from sympy import Abs, Eq, Interval, Piecewise, S, log, oo
 from sympy.codegen.cfunctions import log1p, log2
 
 from ...theory import DraftcertError
@@ -103,7 +103,7 @@ SYMBOLS = MappingProxyType(
             Argument(H_f, S.Reals, "entropy with a floor, -sum p ln(p + f)", axis="rows"),
             Argument(K, SIZE, "the divergence", axis="rows"),
             Argument(S_d, SIZE, "the mean of t A, A = 16 + |a| + |b|, a and b cut at -700", axis="rows"),
-            Argument(S_e, SIZE, "the mean of |e^(-d) - 1| A", axis="rows"),
+            Argument(S_e, SIZE, "the mean of (|e^(-d) - 1| + 4 A w) A", axis="rows"),
             Argument(r, S.Reals, "the mean of e^(-d) - 1, which is near 0", axis="rows"),
             Argument(N, SIZE, "the sum of reference_kl_term", axis="rows"),
             Argument(z, Interval(-oo, 0), "a token's (x - max)/T", axis="vocab"),
@@ -274,12 +274,12 @@ REFERENCE_KL_TERM = RoundingBudget(
     name="reference_kl_term",
     bounds="the error that ln p and ln q cause in the reference's divergence",
     arguments=of(u, p, q, d, e_p, e_q),
-    expression=2 * (p * Abs(d) * (e_p + 8 * u) + Abs(p - q) * (e_q + 8 * u)) + Max(p, q) * (e_p + e_q) ** 2,
+    expression=2 * (p * Abs(d) * (e_p + 8 * u) + Abs(p - q) * (e_q + 8 * u)) + (p * e_p + q * e_q) * (e_p + e_q),
     derivation=(
         "The reference sums K = sum (p d - p + q), d = ln p - ln q. To first order a term changes by p d times the "
         "error of ln p and by q - p times that of ln q; both are counted twice, with 8 u for evaluating the term. The "
         "first order vanishes where target and draft coincide to rounding, though K need not be 0 there: the second, "
-        "max(p, q) (e_p + e_q)^2, is added."
+        "half of p e_p^2 + 2 p e_p e_q + q e_q^2, is added. It is small where q is, however large the error of ln q."
     ),
     sum_over="vocab",
 )
@@ -346,8 +346,9 @@ CPU_REFINED_KL = RoundingBudget(
         "The means are those under the target, of the maxima's gaps a = z and b = y in float64. With d = a - b + h, h "
         "a number near ln(draft mass/mass), t = d - 1 + e^(-d) is never negative, and vanishes with d.\n\n"
         "d is off by 4 A w: the differences from the maxima and of a and b are rounded, their quotient by the "
-        "temperature, and the sum with h, which is at most ln V. So t is off by |e^(-d) - 1| 4 A w, counted twice. A "
-        "weight e^a is off by (4.5 + 4 |a|) w of itself, and the e^(-d) e^a of the drafter by (7.5 + 4 |b|) w, so each "
+        "temperature, and the sum with h, which is at most ln V. So t is off by |e^(-d) - 1| 4 A w, counted twice, and "
+        "to second order by 8 (A w)^2, counted four times, as the first vanishes where d does. A weight e^a is off by "
+        "(4.5 + 4 |a|) w of itself, and the e^(-d) e^a of the drafter by (7.5 + 4 |b|) w, so each "
         "by 4 A w. Where |d| < 1/2, t is a series without cancellation, else |d - 1| + e^(-d) is at most 22 t: t "
         "is off by 22 * 4 A w of itself, and by 10 * 4 A w for d. That is 128 A w t.\n\n"
         "The rest is for sums over blocks, for the mass, which is off by (100 + V/256 + 4 ln V) w, and for r, whose "

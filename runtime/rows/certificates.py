@@ -88,7 +88,8 @@ def _certificate(
     projected = project(top_probability, gaps, accepted.count.clamp(min=1), candidates)
     value = projected.value
     if sound:
-        value = (value * (1 - budgets.certificate(UNIT, projected.pool.sum(-1)))).clamp(min=0)
+        pooled = projected.pool.sum(-1).double()  # of integers torch would make float32, in which 1 less the bound is 1
+        value = (value * (1 - budgets.certificate(UNIT, pooled))).clamp(min=0)
     value = torch.where(accepted.count == 0, 0.0, value)
     everything = accepted.count + candidates > size
     return Certificate(

@@ -105,8 +105,8 @@ def certify(
         if draft.shape != target.shape:
             within = "" if vocab_size is None else f" within vocab_size = {vocab_size}"
             raise DraftcertError(
-                f"draft_logits of shape {tuple(draft.shape)} beside target_logits of {tuple(target.shape)}{within}: both "
-                "rate the same tokens of the same rows; cut padding off with vocab_size"
+                f"draft_logits of shape {tuple(draft.shape)} beside target_logits of {tuple(target.shape)}{within}: "
+                "both rate the same tokens of the same rows; cut padding off with vocab_size"
             )
         if draft_logits.device != target_logits.device:
             raise DraftcertError(f"draft_logits on {draft_logits.device}, target_logits on {target_logits.device}")

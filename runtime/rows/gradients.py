@@ -22,7 +22,7 @@ from ...theory import DraftcertError
 def needed(*tensors: Tensor | None) -> bool:
     """Whether something of these tensors is to be differentiated, by reverse or by forward mode."""
     given = [tensor for tensor in tensors if tensor is not None]
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given) or has_tangent(*given)
+    return (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)) or has_tangent(*given)
 
 
 def has_tangent(*tensors: Tensor) -> bool:

@@ -444,7 +444,7 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
         block[1] += change;
         block[2] += term;
         block[3] += term * size;
-        block[4] += (change < 0 ? -change : change) * size;
+        block[4] += ((change < 0 ? -change : change) + 4 * E::kUnit * size * e[n]) * size;
       }
     }
     mass.add(block[0]);

@@ -166,7 +166,7 @@ struct Partial {
 };
 
 // With e and f the weights of target and draft relative to their maxima, f times e^-shift, d = z - y + shift and
-// t = d - 1 + e^-d: sum e, sum f - e, sum e t, and with A = 16 + |z| + |y| sum e t A, sum |f - e| A.
+// t = d - 1 + e^-d: sum e, sum f - e, sum e t, and with A = 16 + |z| + |y| sum e t A, sum (|f - e| + 4 kUnit e A) A.
 struct Refined { double mass, difference, terms, weighted_terms, weighted_differences; };
 
 struct Kernels {

@@ -151,8 +151,8 @@ def threshold(bound, strict: tl.constexpr, gaps, window, size):
     inside = tl.arange(0, gaps.shape[0]) < window
     rounded_up = gaps * (1.0 + budgets.gap(FLOAT64_UNIT))
     # A threshold of 0 or less accepts all tokens. Strictly above 0 are those that have a probability: where the window
-    # shows none that has none, the row is settled elsewhere. Whether a computed threshold is 0 or less, its gap does not
-    # tell.
+    # shows none that has none, the row is settled elsewhere. Whether a computed threshold is 0 or less, its gap does
+    # not tell.
     if strict:
         surely = tl.sum((inside & (rounded_up < bound[0])).to(tl.int32), 0)
         possibly = tl.sum((inside & (gaps < bound[1])).to(tl.int32), 0)

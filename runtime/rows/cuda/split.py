@@ -14,9 +14,9 @@ The budgets `triton_sums` and `triton_slope` count the roundings that a term pas
 count as 0.
 
 Infinities and NaN come out by themselves: a NaN reaches the mass; -inf has weight 0, and 0 times a difference that is
-not finite would be NaN, so that differences are cut at -FAR, where every weight is 0. Where the drafter excludes a token
-that the target does not, or its logit is so much lower that a weight which counts as 0 might show (COUNTS, times the
-temperature), `cross` is made infinite: `refine` then decides.
+not finite would be NaN, so that differences are cut at -FAR, where every weight is 0. Where the drafter excludes a
+token that the target does not, or its logit is so much lower that a weight which counts as 0 might show (COUNTS, times
+the temperature), `cross` is made infinite: `refine` then decides.
 """
 
 from __future__ import annotations
