@@ -259,7 +259,7 @@ def _lengths(rows: Sequence[_Row | Skipped], asked: int | None) -> dict[str, int
 class _Reader:
     """Reads the documents of one file in turn: a stream's chunks belong together."""
 
-    read_before: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    read_before: Counter[str] = field(default_factory=Counter)
     """How many positions of an answer's choice earlier chunks held."""
     cumulative: dict[str, list[Any]] = field(default_factory=dict)
     """The lists of earlier chunks where each chunk repeats them."""
@@ -297,7 +297,7 @@ class _Reader:
         self, document: dict[str, Any], part: Any, event: bool, rows: Sequence[Any]
     ) -> Iterator[tuple[int, Any]]:
         """Rows with their numbers; those of a stream's chunks are counted on."""
-        identity = document.get("id"), part
+        identity = f"{document.get('id')} {part}"
         chunk = event or str(document.get("object")).endswith("chunk")
         yield from enumerate(rows, start=self.read_before[identity] if chunk else 0)
         self.read_before[identity] += len(rows)
