@@ -340,24 +340,22 @@ class _Reader:
         for number, choice in enumerate(_objects(document, "choices", where)):
             index = choice.get("index", number)
             place = f"{where}, choice {index}"
-            prompt = _get(choice, "prompt_logprobs", list, place)
-            if prompt and prompt in prompts:
-                yield from (
-                    Skipped(f"{place}, prompt position {k}", "as of an earlier choice") for k in range(len(prompt))
-                )
-            else:
-                yield from _vllm_prompt(choice, place)
-            prompts.append(prompt)
+            prompt = list(_vllm_prompt(choice, place))
+            if (given := choice.get("prompt_logprobs")) and given in prompts:
+                prompt = [Skipped(row.where, "the same prompt as of an earlier choice") for row in prompt]
+            prompts.append(given)
+            yield from prompt
             logprobs = _get(choice, "logprobs", dict, place)
             if "content" in logprobs or "refusal" in logprobs:
                 items = _get(logprobs, "content", list, place) + _get(logprobs, "refusal", list, place)
                 yield from _items(self._numbered(document, index, event, items), place)
             elif "tokens" in logprobs or "top_logprobs" in logprobs:
-                rows = _by_text(logprobs, place)
-                again = _repeated(prompt, rows)
-                numbered = list(self._numbered(document, index, event, rows))
                 answer = f"{document.get('id', where)}, choice {index}"
-                yield from (_completion(f"{place}, position {k}", row, answer) for k, row in numbered[again:])
+                rows = [
+                    _completion(f"{place}, position {k}", row, answer)
+                    for k, row in self._numbered(document, index, event, _by_text(logprobs, place))
+                ]
+                yield from rows[len(prompt) if _echoed(prompt, rows) else 0 :]
             elif _said(choice):
                 yield Skipped(place, NO_LIST)
 
@@ -451,15 +449,16 @@ def _completion(where: str, row: tuple[Any, Any, Any], answer: str) -> _Row | Sk
     return _row(where, _valued(token, logprob, None, where, unknown=True), listed, ordered=False, keyed=answer)
 
 
-def _repeated(prompt: list[Any], rows: list[tuple[Any, Any, Any]]) -> int:
-    """How many positions an echoed answer begins with that `prompt_logprobs` holds too."""
+def _echoed(prompt: list[_Row | Skipped], rows: list[_Row | Skipped]) -> bool:
+    """Whether an answer begins with the positions that `prompt_logprobs` holds: the same values, up to lost ones."""
 
-    def same(row: Any, listed: Any) -> bool:
-        values = [item.get("logprob") for item in row.values() if isinstance(item, dict)] if row else []
-        return set((listed or {}).values()) <= set(values)
+    def values(row: _Row | Skipped) -> set[float]:
+        return {entry.logprob for entry in row.listed} if isinstance(row, _Row) else set()
 
-    echoed = len(prompt) <= len(rows) and all(same(row, each[2]) for row, each in zip(prompt, rows, strict=False))
-    return len(prompt) if echoed else 0
+    pairs = zip(prompt, rows, strict=False)
+    return len(prompt) <= len(rows) and all(
+        bool(values(a)) == bool(values(b)) and values(a) >= values(b) for a, b in pairs
+    )
 
 
 def _vllm_prompt(document: dict[str, Any], where: str) -> Iterator[_Row | Skipped]:
