@@ -221,16 +221,16 @@ def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def parse_json(text: str | bytes, where: str) -> Any:
+def parse_json(text: str | bytes, where: str, fault: str = ": not JSON") -> Any:
     """The JSON document in a text that stands at `where`.
 
     Raises:
-        DraftcertError: it is none, or is nested too deeply.
+        DraftcertError: it is none, or is nested too deeply; the message tells the `fault`.
     """
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DraftcertError(f"{where} is damaged: it should hold JSON ({reason(error)})") from error
+        raise DraftcertError(f"{where}{fault} ({reason(error)})") from error
 
 
 def read_json(path: str | Path) -> Any:
@@ -239,7 +239,7 @@ def read_json(path: str | Path) -> Any:
     Raises:
         DraftcertError: no such file, or no JSON in it; the message names the file and the place.
     """
-    return parse_json(read_bytes(path), str(path))
+    return parse_json(read_bytes(path), str(path), " is damaged: it should hold JSON")
 
 
 @contextmanager
