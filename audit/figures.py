@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..support.text import styles_as_classes
 from ..theory.imports import optional
 from .tables import Chart, Table
 
@@ -85,4 +86,5 @@ def _inline(svg: str, table: Table) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', rf'\1 role="img" aria-labelledby="{table.key}-title"', svg, count=1)
-    return re.sub(r'(id="|xlink:href="#|url\(#)', rf"\g<1>{table.key}-", svg)
+    svg = re.sub(r'(id="|xlink:href="#|url\(#)', rf"\g<1>{table.key}-", svg)
+    return styles_as_classes(svg, table.key)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ..support.files import write_whole
+from ..support.text import markdown, visible, visible_value, with_policy
 from ..theory.imports import optional
 from .figures import draw
 from .recommendation import Wanted
@@ -30,9 +32,9 @@ class AuditReport:
     @property
     def overview(self) -> str:
         """What a terminal shows: the facts, rules and candidates, and the recommended settings, as Markdown."""
-        facts = [f"{name}: {readable(value)}" for name, value in self.summary["facts"].items()]
+        facts = [f"{name}: {visible(readable(value))}" for name, value in self.summary["facts"].items()]
         shown = [table for part in self.sections for table in part.tables if table.key in ("sweep", "recommendation")]
-        return "\n".join([*facts, *(line for table in shown for line in ("", *as_markdown(table)))])
+        return "\n".join([*facts, *(line for table in shown for line in ("", *as_markdown(table, visible)))])
 
 
 def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditReport:
@@ -57,8 +59,10 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditRepor
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=visible_value,
     )
     environment.filters["value"] = readable
+    environment.filters["line"] = lambda value: markdown(readable(value))
     environment.filters["markdown"] = as_markdown
     trace = audit.trace()
     context = {
@@ -71,7 +75,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditRepor
     summary = {"facts": facts, "tables": {table.key: _as_dict(table) for part in parts for table in part.tables}}
     written = {}
     for name, text in (
-        ("report.html", environment.get_template("report.html.j2").render(context)),
+        ("report.html", with_policy(environment.get_template("report.html.j2").render(context))),
         ("report.md", environment.get_template("report.md.j2").render(context)),
         ("report.json", json.dumps(_finite(summary), indent=1, allow_nan=False) + "\n"),
     ):
@@ -91,16 +95,12 @@ def readable(value: Any) -> str:
     return str(value)
 
 
-def as_markdown(table: Table) -> list[str]:
-    """A Markdown table, its columns padded to line up."""
-    cells = [list(table.columns), *([_cell(value) for value in row] for row in table.rows)]
+def as_markdown(table: Table, escape: Callable[[str], str] = markdown) -> list[str]:
+    """A Markdown table, its columns padded to line up; on a terminal nothing but what is `visible` needs escaping."""
+    cells = [[escape(readable(value)) for value in row] for row in (table.columns, *table.rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(table.columns))]
     lines = [" | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in cells]
     return [f"| {line} |" for line in (lines[0], " | ".join("-" * width for width in widths), *lines[1:])]
-
-
-def _cell(value: Any) -> str:
-    return readable(value).replace("|", "\\|").replace("\n", "\\n")
 
 
 def _facts(audit: Audit) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _facts(audit: Audit) -> dict[str, Any]:
 
 
 def _script_json(document: dict[str, Any]) -> str:
-    """JSON that can stand in a script element: no text of a model can end the element."""
+    """JSON that can stand in a script element: no text of a model can end the element, or act where it is shown."""
     return json.dumps(document).replace("<", "\\u003c")
 
 

@@ -54,7 +54,8 @@ def main(program: Callable[..., Any] = app) -> None:
         if type(error).__name__ == "NoArgsIsHelpError" and context:
             context.get_help()  # prints it
             sys.exit(2)
-        _fail(f"{error.format_message()}" + (f" Try '{context.command_path} --help'." if context else ""))
+        help_at = f". Try '{context.command_path} --help'." if context else ""
+        _fail(error.format_message().rstrip(".") + help_at)
     except typer.Abort:
         _fail("given up")
 

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from ..support.text import visible
-from .console import Json, out, print_json, progress
+from .console import Json, can_report, out, print_json, progress
 
 app = typer.Typer(invoke_without_command=True)
 
@@ -68,6 +68,7 @@ def run_and_report(
     from ..audit.report import write_report
     from ..audit.run import run_audit
 
+    can_report()
     with progress() as bar:
         task = bar.add_task("prompts")
         run_audit(

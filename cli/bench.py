@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ..support.files import replacing, write_whole
+from ..support.files import replacing, writable_folder, write_whole
 from ..theory.errors import DraftcertError
-from .console import Json, err, finish, out, print_json
+from .console import Json, can_report, err, finish, out, print_json
 
 app = typer.Typer(no_args_is_help=True, help="Measure this machine.")
 
@@ -37,6 +37,9 @@ def kernels(
     """
     from ..runtime.rows import benchmark
 
+    if folder is not None:
+        can_report()
+        writable_folder(folder)
     with err.status("measuring"):
         report = benchmark.measure(
             shapes=[_shape(text) for text in shapes] if shapes else benchmark.SHAPES,
@@ -47,7 +50,6 @@ def kernels(
         )
     text = benchmark.markdown(report)
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / "kernels.json", json.dumps(report, indent=1) + "\n")
         write_whole(folder / "kernels.md", text)
         with replacing(folder / "kernels.svg") as picture:

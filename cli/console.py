@@ -9,6 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..support.terminal import SafeConsole
+from ..theory.imports import optional
 
 out = SafeConsole(soft_wrap=True)
 """Results: standard output."""
@@ -17,6 +18,13 @@ err = SafeConsole(stderr=True)
 """Progress and errors: standard error, so that results can be piped."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output instead of text.")]
+
+
+def can_report() -> None:
+    """Refuse at once what would be missing when the work is done and its report is to be written."""
+    with optional("report"):
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
 
 
 def progress() -> Progress:

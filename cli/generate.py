@@ -100,15 +100,15 @@ def generate(
     acceptance = parse_rule(rule)
     given = [Prompt(str(i), "", text, ({"role": "user", "content": text},)) for i, text in enumerate(prompt or (), 1)]
     asked = load_prompts(prompts)[:limit] if prompts else given
-    with err.status("loading the model"):
-        target = load_model(target_name, dtype, device)
-    latency = "measured" if cost_aware else None
-    with err.status("loading the drafter; a prior is asked of the target once per model"):
-        drafted_by = drafter_by_name(drafter, target)
-    decoder = GreedyTreeDecoder(target, drafted_by, acceptance, max_nodes, latency)
     records: list[dict[str, Any]] = []
     with ExitStack() as stack:
         write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
+        with err.status("loading the model"):
+            target = load_model(target_name, dtype, device)
+        latency = "measured" if cost_aware else None
+        with err.status("loading the drafter; a prior is asked of the target once per model"):
+            drafted_by = drafter_by_name(drafter, target)
+        decoder = GreedyTreeDecoder(target, drafted_by, acceptance, max_nodes, latency)
         for item in asked:
             if not as_json:
                 show_prompt(item)

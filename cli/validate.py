@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
+from ..support.files import writable_folder
+from ..support.locks import locked
 from ..support.text import visible
-from .console import Json, finish, out, print_json, progress
+from .console import Json, can_report, finish, out, print_json, progress
 
 if TYPE_CHECKING:
     from ..numerics import ValidationReport
@@ -33,38 +36,44 @@ def validate(
     """
     from ..numerics import validate as run
 
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-    with progress() as bar:
-        task = bar.add_task("cases", total=None)
-        report = run(
-            profile,
-            seed,
-            rules=rules,
-            hours=hours,
-            processes=processes,
-            ray=ray,
-            results=folder / f"{profile}-{seed}.jsonl" if folder else None,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    with ExitStack() as held:
+        if folder:
+            can_report()
+            lock = writable_folder(folder) / "validate.lock"
+            held.enter_context(locked(lock, f"the validation in {folder}", wait=False))
+        with progress() as bar:
+            task = bar.add_task("cases", total=None)
+            report = run(
+                profile,
+                seed,
+                rules=rules,
+                hours=hours,
+                processes=processes,
+                ray=ray,
+                results=folder / f"{profile}-{seed}.jsonl" if folder else None,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+        page = report.write(folder)[1] if folder else None
     if as_json:
         print_json(report.to_dict())
     else:
-        out.print(families_table(report))
-        for row in report.mutations:
-            caught = row.mutants - len(row.missed)
-            out.print(f"{row.formula}: {caught} of {row.mutants} false formulas noticed", style="dim")
-            for missed in row.missed:
-                out.print(f"  not noticed: {missed}", style="red")
-        if report.reached:
-            out.print(sharpness_table(report))
-        for failure in report.failures:
-            out.print(failure, style="red")
-    if folder:
-        _, page = report.write(folder)
-        if not as_json:
+        _show(report)
+        if page:
             out.print(f"report: {visible(str(page))}")
     finish(report.ok)
+
+
+def _show(report: ValidationReport) -> None:
+    out.print(families_table(report))
+    for row in report.mutations:
+        caught = row.mutants - len(row.missed)
+        out.print(f"{row.formula}: {caught} of {row.mutants} false formulas noticed", style="dim")
+        for missed in row.missed:
+            out.print(f"  not noticed: {missed}", style="red")
+    if report.reached:
+        out.print(sharpness_table(report))
+    for failure in report.failures:
+        out.print(failure, style="red")
 
 
 def families_table(report: ValidationReport) -> Table:

@@ -8,7 +8,8 @@ from typing import Any
 
 import sympy
 
-from ..support.files import write_whole
+from ..support.files import writable_folder, write_whole
+from ..support.text import visible_value, with_policy
 from ..theory import RULES, DraftcertError, Formula
 from ..theory.imports import optional
 from ..theory.order import Diagram, diagram
@@ -76,6 +77,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         from .figures import FIGURES, draw, inline_svg
 
     chosen = select(only)
+    folder = writable_folder(folder)
     figures = [theorem.name for theorem in chosen.theorems if theorem.name in FIGURES]
 
     steps = ["order of the rules"] * (only is None) + [f"figure of {name}" for name in figures] + ["HTML", "LaTeX"]
@@ -88,8 +90,6 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     if only is None:
         begin("order of the rules")
         order = diagram()
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     svg, written = {}, []
     for name in figures:
         begin(f"figure of {name}")
@@ -111,7 +111,8 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     for step, name in (("HTML", "theory.html"), ("LaTeX", "theory.tex")):
         begin(step)
         path = folder / name
-        write_whole(path, _environment(jinja2, step).get_template(f"{name}.j2").render(content))
+        text = _environment(jinja2, step).get_template(f"{name}.j2").render(content)
+        write_whole(path, with_policy(text) if step == "HTML" else text)
         written.insert(0 if step == "HTML" else 1, path)
     if progress:
         progress("done", len(steps), len(steps))
@@ -137,6 +138,7 @@ def _environment(jinja2: Any, kind: str) -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=kind == "HTML",
+        finalize=visible_value,
     )
     # The printers escape what they are given, so their output is markup.
     environment.filters |= {

@@ -11,6 +11,7 @@ import sympy
 from matplotlib.figure import Figure
 from matplotlib.tri import Triangulation
 
+from ..support.text import styles_as_classes
 from ..theory import Rule, parse_rule
 from ..theory.conditions import Condition, RankCondition, ThresholdCondition, fold_conditions
 from ..theory.pool import select_pool
@@ -294,4 +295,4 @@ def inline_svg(figure: Callable[[], Figure]) -> str:
     name = figure.__name__
     for mark in ('id="', 'href="#', "url(#"):
         text = text.replace(mark, f"{mark}{name}-")
-    return text
+    return styles_as_classes(text, name)

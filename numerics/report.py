@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..support.files import write_whole
+from ..support.files import writable_folder, write_whole
+from ..support.text import visible_value, with_policy
 from ..theory.imports import optional
 from .agreement import COMPARED
 from .mutation import mutants
@@ -165,8 +166,7 @@ class ValidationReport:
         Raises:
             DraftcertError: matplotlib or jinja2 is missing.
         """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = writable_folder(folder)
         data, page = folder / "report.json", folder / "report.html"
         each = {"outcomes": [asdict(o) for o in self.outcomes], "reached": [asdict(r) for r in self.reached]}
         write_whole(data, json.dumps(self.to_dict() | each, indent=1) + "\n")
@@ -178,11 +178,14 @@ class ValidationReport:
             from jinja2 import Environment, FileSystemLoader, select_autoescape
 
         environment = Environment(
-            loader=FileSystemLoader(Path(__file__).parent), autoescape=select_autoescape(default=True)
+            loader=FileSystemLoader(Path(__file__).parent),
+            autoescape=select_autoescape(default=True),
+            finalize=visible_value,
         )
-        return environment.get_template("report.html.j2").render(
+        page = environment.get_template("report.html.j2").render(
             report=self, plot=self._plot(), sharpness_plot=self._sharpness_plot() if self.reached else None
         )
+        return with_policy(page)
 
     def _plot(self) -> str:
         """Digits of every case by family, ours and the solver's."""

@@ -15,15 +15,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from importlib.metadata import version
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..support.files import json_lines
+from ..support.files import json_lines, writable_folder
 from ..support.workers import alike, run_tasks
-from ..theory import RULES, DraftcertError, Rule, parse_rule
+from ..theory import FORMULAS, RULES, DraftcertError, Rule, parse_rule
 from ..theory.presets import example_rules
 from .agreement import COMPARED, DIGITS, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
@@ -270,8 +271,14 @@ def validate(
     total = None if plan.per_family is None else plan.per_family * len(FAMILIES) + len(plan.large) + len(attacked)
     found: dict[str, Outcome | Reached] = {}
     if results:
-        Path(results).parent.mkdir(parents=True, exist_ok=True)
-    head = [profile, seed, [[str(rule), rule.sha256] for rule in chosen]]
+        writable_folder(Path(results).parent)
+    head = {
+        "profile": profile,
+        "seed": seed,
+        "rules": [[str(rule), rule.sha256] for rule in chosen],
+        "formulas": {name: formula.sha256 for name, formula in FORMULAS.items()},
+        "draftcert": version("draftcert"),
+    }
     log = json_lines(results, head) if results else nullcontext(([], None))
     with log as (saved, save):
         known = {each.key: each for each in map(_read, saved)}

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import html
 import re
+from typing import Any
 
 # Control characters, which begin escape sequences; halves of surrogate pairs, which cannot be printed; characters that
 # end lines, turn the direction of writing or are nowhere seen. The two joiners stay: scripts and emoji need them.
@@ -61,6 +62,11 @@ def html_text(text: str) -> str:
     return html.escape(visible(text, lines=True))
 
 
+def visible_value(value: Any) -> Any:
+    """What a template prints for a value, before it is escaped; markup is left, being a type of its own."""
+    return visible(value, lines=True) if type(value) is str else value
+
+
 _LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}",
     "<": r"\textless{}", ">": r"\textgreater{}", **{character: "\\" + character for character in "&%$#_{}"},
@@ -75,6 +81,18 @@ def latex_text(text: str) -> str:
     """
     shown = visible(text, lines=True)
     return "".join(_LATEX.get(c) or (c if ord(c) < 0x180 else f"[U+{ord(c):04X}]") for c in shown)
+
+
+def styles_as_classes(svg: str, prefix: str) -> str:
+    """An SVG element whose `style` attributes are classes of its one `<style>`: no content policy need allow them."""
+    classes: dict[str, str] = {}
+
+    def name(match: re.Match[str]) -> str:
+        return f'class="{classes.setdefault(match[1], f"{prefix}-{len(classes)}")}"'
+
+    svg = re.sub(r'style="([^"]*)"', name, svg)
+    rules = "".join(f".{each}{{{html.unescape(style)}}}" for style, each in classes.items())
+    return svg.replace('<style type="text/css">', "<style>").replace("</style>", f"{rules}</style>", 1)
 
 
 _ELEMENT = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import traceback
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -18,6 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from ..theory.errors import DraftcertError
 from ..theory.imports import optional
+from .text import visible
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -66,7 +69,8 @@ def run_tasks(
     """The results of all tasks, in their order or (`ordered` false) as they are done.
 
     A task is taken when there is a worker for it, so there may be any number of them. A worker is prepared with its
-    first task. All workers end with the iterator and with this process, whatever they are doing.
+    first task. One that dies is replaced and its task done again, which is said on standard error; a task that several
+    died on is given up. All workers end with the iterator and with this process, whatever they are doing.
 
     Args:
         tasks: what is to be done.
@@ -80,7 +84,7 @@ def run_tasks(
             have run before (torch's have), so this is for work without them.
 
     Raises:
-        DraftcertError: a worker died, and on which task; Ray is missing, does not answer or has no room.
+        DraftcertError: several workers died on one task; Ray is missing, does not answer or has no room.
         Exception: what a task, or preparing a worker for it, raised.
 
     >>> list(run_tasks(["a", "bc"], alike(len), str))
@@ -119,37 +123,61 @@ class _DiedError(Exception):
     """A worker is gone; the message says how."""
 
 
+TRIES = 3
+"""Workers that may die on a task before it is taken for what killed them."""
+
+
 def _spread(
     tasks: Iterable[Any], hire: Callable[[int], Any], size: int, name: Callable[[Any], str], ordered: bool
 ) -> Iterator[Any]:
     """Give each worker one task at a time; `hire(number)` makes one more, up to `size`."""
     waiting, more = enumerate(tasks), True
-    members, idle = [], []
+    members: list[Any] = []
+    idle: list[Any] = []
     running: dict[Any, tuple[int, Any]] = {}
+    again: list[tuple[int, Any]] = []  # tasks whose worker died
+    deaths: Counter[int] = Counter()
     done: dict[int, Future[Any]] = {}  # an error too waits for its turn
     begun = given = 0
     try:
-        while more or running or done:
-            while more and len(running) < size and (not ordered or begun < given + AHEAD * size):
-                if more := (item := next(waiting, None)) is not None:
-                    if not idle:
-                        members.append(hire(len(members)))
-                        idle.append(members[-1])
-                    running[idle[-1]], begun = item, begun + 1
-                    idle.pop().give(item[1])
+        while more or running or done or again:
+            while (more or again) and len(running) < size and (again or not ordered or begun < given + AHEAD * size):
+                if again:
+                    item = again.pop()
+                elif (item := next(waiting, None)) is not None:
+                    begun += 1
+                else:
+                    more = False
+                    continue
+                if not idle:
+                    members.append(hire(len(members)))
+                    idle.append(members[-1])
+                running[idle[-1]] = item
+                idle.pop().give(item[1])
             while done and (not ordered or given in done):
                 yield done.pop(given if ordered else next(iter(done))).result()
                 given += 1
             for member in members[0].done(running) if running else ():
                 number, task = running.pop(member)
-                done[number] = Future()
+                outcome: Future[Any] = Future()
                 try:
-                    done[number].set_result(member.take())
+                    outcome.set_result(member.take())
                 except _DiedError as error:
-                    what = f"a worker died on {name(task)}: {error}. If memory ran out, use fewer workers"
-                    done[number].set_exception(DraftcertError(what))
+                    deaths[number] += 1
+                    what = f"a worker died on {name(task)}: {error}"
+                    if deaths[number] < TRIES:
+                        print(f"{visible(what)}. Another takes its place and does it again", file=sys.stderr)
+                        place = members.index(member)
+                        member.end()
+                        members[place] = hire(place)
+                        idle.append(members[place])
+                        again.append((number, task))
+                        continue
+                    what += f". If memory ran out, use fewer workers: {TRIES} died on this"
+                    outcome.set_exception(DraftcertError(what))
                 except Exception as error:
-                    done[number].set_exception(error)
+                    outcome.set_exception(error)
+                done[number] = outcome
                 idle.append(member)
     finally:
         for member in members:

@@ -138,7 +138,7 @@ def _named(source: str | Path | None) -> Iterator[str]:
     else:
         location = name
     try:
-        with optional("hf"):  # transformers imports accelerate, gguf and tokenizers only when it needs them
+        with optional("hf"), _quiet():  # transformers imports accelerate, gguf and tokenizers only when it needs them
             yield location
     except DraftcertError:
         raise
@@ -148,6 +148,19 @@ def _named(source: str | Path | None) -> Iterator[str]:
             f"tokenizer, a .gguf file, a Hugging Face id that can be downloaded here, or '{DEFAULT_MODEL}' "
             f"({_INSTALL_DEFAULT})"
         ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' warnings, which print names out of the files as they are, escape sequences included."""
+    from transformers import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 def default_gguf() -> Path:
@@ -204,7 +217,7 @@ def _dequantise(path: Path, folder: Path) -> None:
 
     _refuse_too_large(read_header(path), str(path))
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-    with optional("hf"), reading(path):  # transformers reads GGUF files with gguf, which it imports only now
+    with optional("hf"), _quiet(), reading(path):  # transformers reads GGUF files with gguf, which it imports only now
         tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
         model, found = transformers.AutoModelForCausalLM.from_pretrained(
             **where, dtype=torch.float32, output_loading_info=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from math import exp, inf
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
+from ...support.files import replacing
 from ...theory.errors import DraftcertError
 from ..generated import torch_formulas
 from ..rows.records import RowStats
@@ -226,22 +228,28 @@ def as_json(step: Step) -> dict[str, Any]:
 
 
 class TraceWriter:
-    """Writes steps to a file as JSON lines; use as a context manager and give as `on_step`."""
+    """Writes steps to a file as JSON lines; use as a context manager and give as `on_step`.
+
+    The file is there when the block has ended, well or not, with the steps until then; a process that is killed leaves
+    what was there before.
+    """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
 
     def __enter__(self) -> TraceWriter:
-        """Open the file; each step reaches it as it is written."""
-        try:
-            self._file = self.path.open("w", encoding="utf-8", buffering=1)
-        except OSError as error:
-            raise DraftcertError(f"cannot write the trace to {self.path}: {error.strerror}") from error
+        """Begin the file, before the first step is made."""
+        if self.path.is_dir():
+            raise DraftcertError(f"cannot write {self.path}: it is a folder")
+        with ExitStack() as stack:
+            partial = stack.enter_context(replacing(self.path))
+            self._file = stack.enter_context(partial.open("w", encoding="utf-8"))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file; what was written stays valid whatever ended the run."""
-        self._file.close()
+        """End the file; what was written stays valid whatever ended the run."""
+        self._stack.close()
 
     def __call__(self, step: Step) -> None:
         """Append one step."""

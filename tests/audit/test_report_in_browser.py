@@ -1,15 +1,19 @@
 """The report as a reader sees it: in a headless Chromium."""
 
+import itertools
 import json
 import os
+import re
 import shutil
 
 import pytest
+from markdown_it import MarkdownIt
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from draftcert.audit.records import Audit
 from draftcert.audit.report import write_report
 
 FLAGS = (
@@ -55,6 +59,88 @@ def page(driver, report):
 
 def text(page, part):
     return page.find_element(By.CSS_SELECTOR, f"#viewer .{part}").text
+
+
+ATTACKS = (
+    "<script>document.title = 'pwned'</script>",
+    "<img src=x onerror=\"document.title = 'pwned'\">",
+    "</script></style></textarea><svg onload=\"document.title = 'pwned'\">",
+    "\" autofocus onfocus=\"document.title = 'pwned'",
+    "<a href=\"javascript:document.title = 'pwned'\">x</a>",
+    "<iframe srcdoc=\"<script>parent.document.title = 'pwned'</script>\"></iframe>",
+    "<form action=http://example.org><button id=run>x</button></form>",
+    "<style>* { display: none }</style><base href=http://example.org>",
+    '<meta http-equiv=refresh content="0; url=http://example.org">',
+    "<!--",
+    "{{ 7 * 7 }}${7 * 7}",
+    "\u202eturned\u2066 \x1b[2J\x00\u2028",
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(audited, tmp_path_factory):
+    """A report in which every text that is not the program's own is an attack."""
+    folder = tmp_path_factory.mktemp("hostile") / "audit"
+    shutil.copytree(audited, folder)
+    asked, trace = (json.loads((folder / name).read_text()) for name in ("audit.json", "trace.json"))
+    asked["configuration"]["target"] = asked["configuration"]["draft"] = "".join(ATTACKS)
+    for prompt, attack in zip(asked["prompts"], itertools.cycle(ATTACKS), strict=False):
+        prompt["id"] = prompt["category"] = attack
+    trace |= {"prompt": ATTACKS[0], "drafter": ATTACKS[1], "text": ATTACKS[2]}
+    for step in trace["steps"]:
+        step["before"], step["committed"] = "".join(ATTACKS), list(ATTACKS)
+        for node, attack in zip(step["nodes"], itertools.cycle(ATTACKS), strict=False):
+            node |= {"token": attack, "target": [[attack, 0.5]]}
+    (folder / "audit.json").write_text(json.dumps(asked))
+    (folder / "trace.json").write_text(json.dumps(trace))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Audit, "in_context", lambda self, row, *_: (ATTACKS[row % len(ATTACKS)], ATTACKS[0], ATTACKS[1]))
+        return write_report(folder)
+
+
+def test_attacks_are_read_and_do_nothing(driver, report, hostile):
+    driver.get(report.html.as_uri())
+    kinds = "return [...new Set([...document.querySelectorAll('*')].map((each) => each.tagName))].sort()"
+    usual = driver.execute_script(kinds)
+    driver.get_log("browser")
+    driver.get(hostile.html.as_uri())
+    viewer = driver.find_element(By.ID, "viewer")
+    viewer.send_keys(Keys.HOME, Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.END)
+    assert driver.execute_script(kinds) == usual
+    assert "pwned" not in driver.title.replace("title = 'pwned'", "")
+    assert driver.current_url.startswith(hostile.html.as_uri())
+    shown = driver.find_element(By.CSS_SELECTOR, "dd").text
+    assert "<script>document.title" in shown
+    assert "\\u202eturned\\u2066 \\x1b[2J" in shown
+    acting = "return [...document.querySelectorAll('*')].flatMap((e) => [...e.attributes])"
+    acting += ".filter((a) => a.name.startsWith('on') || a.name == 'style' || /javascript:/i.test(a.value)).length"
+    assert driver.execute_script(acting) == 0
+    assert driver.get_log("browser") == []
+
+
+def test_the_policy_stops_what_an_escape_would_let_through(driver, hostile):
+    """The second line: even if an attack came to stand in the page, it would not run or load anything."""
+    driver.get(hostile.html.as_uri())
+    driver.execute_script(
+        "const script = document.createElement('script'); script.textContent = 'window.pwned = 1';"
+        "document.body.append(script);"
+        'const image = \'<img src=x onerror="window.pwned = 2" style="width: 77px">\';'
+        "document.body.insertAdjacentHTML('beforeend', image)"
+    )
+    assert driver.execute_script("return window.pwned") is None
+    assert driver.execute_script("return document.body.lastElementChild.style.width") == ""
+    refused = [entry["message"] for entry in driver.get_log("browser")]
+    assert any("script" in message and "Content Security Policy" in message for message in refused)
+    assert any("style" in message and "Content Security Policy" in message for message in refused)
+
+
+def test_the_markdown_report_shows_attacks_too(hostile):
+    page = MarkdownIt("commonmark").enable("table").render(hostile.markdown.read_text())
+    assert set(re.findall(r"</?([a-z]\w*)", page)) <= {
+        *("h1", "h2", "h3", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code", "em", "strong")
+    }
+    assert "href" not in page
+    assert "&lt;script&gt;document.title" in page
 
 
 def test_no_script_error_and_no_outside_request(page, report):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -63,20 +64,43 @@ def test_an_error_of_a_task_is_the_caller_s_error(layout):
 
 
 @pytest.mark.parametrize("fork", [True, False])
-def test_a_worker_that_dies_is_an_error_that_names_its_task(fork):
+def test_a_task_that_kills_every_worker_is_given_up_and_named(fork, capsys):
     found = []
 
     def collect():
         for each in run_tasks([2, 66, 4, 6], alike(square), named, processes=2, fork=fork):
             found.append(each)
 
-    with pytest.raises(DraftcertError, match=r"a worker died on number 66: its exit code is -9\. If memory"):
+    with pytest.raises(DraftcertError, match=r"a worker died on number 66: its exit code is -9\. If memory .* 3 died"):
         collect()
     assert found == [4]
+    assert (
+        capsys.readouterr().err.count("a worker died on number 66: its exit code is -9. Another takes its place") == 2
+    )
     assert multiprocessing.active_children() == []
 
 
-def test_an_idle_worker_that_died_is_noticed_when_it_is_asked():
+def dies_once(folder, number):
+    """Every third task kills the first worker that tries it."""
+    with suppress(FileExistsError):
+        (folder / str(number)).touch(exist_ok=False)
+        if number % 3 == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("fork", [True, False])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_worker_that_dies_is_replaced_and_its_task_done_again(fork, ordered, tmp_path, capsys):
+    work = alike(partial(dies_once, tmp_path))
+    found = list(run_tasks(range(7), work, named, processes=2, fork=fork, ordered=ordered))
+    assert (found if ordered else sorted(found)) == list(range(7))
+    said = capsys.readouterr().err
+    assert [said.count(f"a worker died on number {number}:") for number in (0, 3, 6, 1)] == [1, 1, 1, 0]
+    assert multiprocessing.active_children() == []
+
+
+def test_an_idle_worker_that_died_is_replaced_when_it_is_asked():
     def tasks():
         yield 2
         yield 2
@@ -86,8 +110,7 @@ def test_an_idle_worker_that_died_is_noticed_when_it_is_asked():
             child.join()
         yield 4
 
-    with pytest.raises(DraftcertError, match="a worker died on number"):
-        list(run_tasks(tasks(), alike(square), named, processes=2, fork=True))
+    assert list(run_tasks(tasks(), alike(square), named, processes=2, fork=True)) == [4, 4, 16]
 
 
 class Seated:
@@ -192,7 +215,7 @@ def test_an_interrupt_ends_everything_within_two_seconds_and_without_noise(tmp_p
     assert not living(run.pid)
 
 
-def test_ray_is_the_same_interface(monkeypatch):
+def test_ray_is_the_same_interface(monkeypatch, tmp_path, capsys):
     ray = pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=80_000_000)
@@ -204,6 +227,9 @@ def test_ray_is_the_same_interface(monkeypatch):
             list(run_tasks([1], fails, named, ray="local"))
         with pytest.raises(DraftcertError, match="a worker died on number 66: "):
             list(run_tasks([2, 66], alike(square), named, ray="local"))
+        work = alike(partial(dies_once, tmp_path))
+        assert list(run_tasks(range(4), work, named, ray="local")) == [0, 1, 2, 3]
+        assert "a worker died on number 3: " in capsys.readouterr().err
         with pytest.raises(DraftcertError, match="no room for a worker"):
             list(run_tasks([1], alike(square), named, room=lambda nodes: (0, 1), ray="local"))
         assert ray.is_initialized()

@@ -59,8 +59,20 @@ def test_trace_file(tmp_path: Path, tiny: Any) -> None:
     lines = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
     assert [token for line in lines for token in line["tokens"]] == result.tokens[0]
     assert [len(line["nodes"]) + 1 for line in lines] == [len(s.tree) for s in result.steps]
-    with pytest.raises(DraftcertError, match="cannot write the trace"), TraceWriter(tmp_path / "no" / "trace"):
-        pass
+    for place in (tmp_path / "no" / "trace", tmp_path, tmp_path / "trace.jsonl" / "below"):
+        with pytest.raises(DraftcertError, match="cannot write"), TraceWriter(place):
+            pass
+    before = (tmp_path / "trace.jsonl").read_text()
+
+    def fails() -> None:
+        with TraceWriter(tmp_path / "trace.jsonl") as write:
+            write(step())
+            assert (tmp_path / "trace.jsonl").read_text() == before, "as it was until the block ends"
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert len((tmp_path / "trace.jsonl").read_text().splitlines()) == 1
 
 
 def test_drawing_shows_every_node_and_what_the_target_wanted() -> None:
