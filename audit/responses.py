@@ -110,14 +110,13 @@ def normalizer_error(vocab_size: int | None = None) -> float:
 
 
 def errors(logprobs: Sequence[float]) -> list[float]:
-    """How far each printed log-probability may be from the exact one: as it is printed, at least float32's rounding.
+    """How far each printed log-probability may be from the exact one: the server's float32 rounding and the printing.
 
     >>> errors([-0.51])[0] > 0.005, errors([-0.5108256237659907])[0] < 1e-7
     (True, True)
     """
     return [
-        max(float(printed), float(single_error(value)))
-        for value, printed in zip(logprobs, rounding_error(logprobs), strict=True)
+        float(single_error(value) + printed) for value, printed in zip(logprobs, rounding_error(logprobs), strict=True)
     ]
 
 
