@@ -76,7 +76,10 @@ def read_positions(path: str | Path, asked: int | None = None) -> list[TopLogpro
     """
     file = Path(path)
     reader = _Reader()
-    found = [part for line, event, each in documents(file) for part in reader.read(each, f"{file}:{line}", event)]
+    try:
+        found = [part for line, event, each in documents(file) for part in reader.read(each, f"{file}:{line}", event)]
+    except RecursionError as error:
+        raise DraftcertError(f"{file}: answers are nested too deeply in one another") from error
     found += reader.response_of_events
     lengths = _lengths(found, asked)
     positions = [
@@ -107,14 +110,13 @@ def normalizer_error(vocab_size: int | None = None) -> float:
 
 
 def errors(logprobs: Sequence[float]) -> list[float]:
-    """How far each printed log-probability may be from the exact one: as it is printed, at least float32's rounding.
+    """How far each printed log-probability may be from the exact one: the server's float32 rounding and the printing.
 
     >>> errors([-0.51])[0] > 0.005, errors([-0.5108256237659907])[0] < 1e-7
     (True, True)
     """
     return [
-        max(float(printed), float(single_error(value)))
-        for value, printed in zip(logprobs, rounding_error(logprobs), strict=True)
+        float(single_error(value) + printed) for value, printed in zip(logprobs, rounding_error(logprobs), strict=True)
     ]
 
 
@@ -145,17 +147,20 @@ class _Row:
         others = [entry for entry in self.listed if entry is not self.chosen]
         if self.ordered:
             _check_order(others, self.where)
-        unlisted = self.chosen is not None and len(others) == len(self.listed) and self.chosen.logprob > -math.inf
-        entries = sorted([*self.listed, self.chosen] if unlisted else self.listed, key=lambda entry: -entry.logprob)
+        entries, unlisted = self.listed, False
+        if self.chosen is not None and len(others) == len(self.listed) and self.chosen.logprob > -math.inf:
+            entries, unlisted = [*self.listed, self.chosen], True
+        entries = sorted(entries, key=lambda entry: -entry.logprob)
         _check_sum(entries, self.where)
-        if unlisted and self.chosen.logprob > min(entry.logprob for entry in others):
+        if unlisted and entries[-1] != self.chosen:
             return Skipped(self.where, "the chosen token is not listed, though likelier than the last one that is")
-        complete = self.chosen is None and asked is not None and len(entries) <= asked
-        contiguous = len(entries) - (unlisted or (self.appended and not complete))
         if self.ranked is not None:
             contiguous = self.ranked
+        else:
+            complete = self.chosen is None and asked is not None and len(entries) <= asked
+            contiguous = len(entries) - (unlisted or (self.appended and not complete))
         if self.keyed is not None:
-            lost = unlisted and any(entry.token == self.chosen.token for entry in self.listed)
+            lost = unlisted and entries[-1].token in {entry.token for entry in self.listed}
             contiguous = 0 if lost else _not_lost(entries, contiguous, length)
         return TopLogprobs(self.where, self.chosen or entries[0], tuple(entries), _distinct(entries, contiguous))
 
@@ -270,7 +275,7 @@ class _Reader:
         """Dispatch on the keys that tell the formats apart."""
         if not isinstance(document, dict):
             raise DraftcertError(f"{where}: expected a response object, found {type(document).__name__}")
-        kind = _get(document, "type", str, where) if isinstance(document.get("type"), str) else ""
+        kind = str(document.get("type"))
         if document.get("error"):
             error = document["error"]
             message = error.get("message") if isinstance(error, dict) else error
@@ -286,12 +291,18 @@ class _Reader:
             yield from self._response(document, where)
         elif (name := next((name for key, name in NOT_READ.items() if key in document), None)) is not None:
             yield Skipped(where, f"{name}: a format that is not read")
-        elif not document.keys() & self.FORMATS:
+        elif not document.keys() & {*self.FORMATS, *TEXTS}:
             yield Skipped(where, f"no format that is read (keys: {', '.join(map(str, document)) or 'none'})")
         else:
-            for key, read in self.FORMATS.items():
-                if key in document:
-                    yield from read(self, document, where, event)
+            rows = [
+                row
+                for key, read in self.FORMATS.items()
+                if key in document
+                for row in read(self, document, where, event)
+            ]
+            # SGLang's streams repeat text whose lists were read before.
+            untold = not rows and "meta_info" not in document and _has_text(document)
+            yield from [Skipped(where, NO_LIST)] if untold else rows
 
     def _numbered(
         self, document: dict[str, Any], part: Any, event: bool, rows: Sequence[Any]
@@ -356,7 +367,7 @@ class _Reader:
                     for k, row in self._numbered(document, index, event, _by_text(logprobs, place))
                 ]
                 yield from rows[len(prompt) if _echoed(prompt, rows) else 0 :]
-            elif _said(choice):
+            elif _has_text(choice):
                 yield Skipped(place, NO_LIST)
 
     def _llama_cpp(self, document: dict[str, Any], where: str, event: bool) -> Iterator[_Row | Skipped]:
@@ -371,6 +382,8 @@ class _Reader:
 
     def _sglang(self, document: dict[str, Any], where: str, event: bool) -> Iterator[_Row | Skipped]:
         meta = _get(document, "meta_info", dict, where)
+        if not meta.get("output_token_logprobs"):
+            yield Skipped(where, NO_LIST)
         for part in ("input", "output"):
             rows = list(
                 zip_longest(
@@ -411,6 +424,8 @@ class _Reader:
     }
 
 
+TEXTS = ("text", "content", "response", "generated_text", "refusal")
+"""Where the text of an answer stands, in one format or another."""
 NOT_READ = {
     "candidates": "an answer of Gemini",
     "stop_sequence": "an answer of Anthropic",
@@ -542,10 +557,9 @@ def _number(value: Any, where: str) -> float:
         raise DraftcertError(f"{where}: a number of {len(str(abs(value)))} digits is no log-probability") from error
 
 
-def _said(choice: dict[str, Any]) -> bool:
-    """Whether a choice has text."""
-    parts = (choice, choice.get("message"), choice.get("delta"))
-    return any(part.get(key) for part in parts if isinstance(part, dict) for key in ("text", "content", "refusal"))
+def _has_text(answer: dict[str, Any]) -> bool:
+    parts = (answer, answer.get("message"), answer.get("delta"))
+    return any(part.get(key) for part in parts if isinstance(part, dict) for key in TEXTS)
 
 
 def _is(value: Any, kind: type, what: str, where: str) -> Any:

@@ -115,10 +115,15 @@ def logprobs(
     table = Table("position", "token", "most likely", "lead", "tie", "certificate", box=None)
     for each in found.positions:
         interval = readable(each.lower) if each.determined else f"{readable(each.lower)} to {readable(each.upper)}"
+        interval += " *" if each.conditional else ""
         place = each.where.removeprefix(f"{file}:")
         likely = "–" if each.top is None else repr(each.top)
         table.add_row(visible(place), repr(each.token), likely, readable(each.gap), each.tie, interval)
     out.print(table)
     for name, value in found.summary().items():
         out.print(f"{name}: {value}")
+    if any(each.conditional for each in found.positions):
+        out.print(
+            f"* The upper end holds if at least {candidates} tokens are rejected; otherwise every draft is accepted."
+        )
     out.print("A list of top tokens never determines KL(target || draft): nothing here certifies a drafter.")

@@ -134,6 +134,7 @@ def certificate_from_top_logprobs(
     if rule.needs_logits:
         raise DraftcertError(f"{rule} compares raw logits, which log-probabilities do not determine")
     _check_whole("candidates", candidates, MOST_CANDIDATES)
+    logprobs = list(logprobs)
     listed = [read_number(value, f"log-probability {k}") for k, value in enumerate(logprobs)]
     if not listed:
         raise DraftcertError("the list of log-probabilities is empty")
@@ -144,7 +145,11 @@ def certificate_from_top_logprobs(
         if vocab_size < len(listed):
             raise DraftcertError(f"vocab_size = {vocab_size}, but {len(listed)} tokens are listed")
     errors = rounding_error(logprobs) if error is None else _errors(error, len(listed))
-    box = _Box.around(listed, errors, _not_negative(common_error, "common_error"), vocab_size)
+    common = _not_negative(common_error, "common_error")
+    if common > 1 or listed[0] - errors[0] > 1:
+        what = f"common_error = {common_error}: it is" if common > 1 else f"log-probability 0 is {logprobs[0]}:"
+        raise DraftcertError(f"{what} far above what a server can give")
+    box = _Box.around(listed, errors, common, vocab_size)
     return _Judged(box, rule, candidates).interval()
 
 
@@ -221,7 +226,9 @@ class _Box:
     def around(cls, logprobs: list[Fraction], errors: list[Fraction], common: Fraction, vocab_size: int | None) -> _Box:
         """The box of a list, narrowed by what its sum can be."""
         low = sorted((_exponential(x - e)[0] for x, e in zip(logprobs, errors, strict=True)), reverse=True)
-        high = sorted((_exponential(x + e)[1] for x, e in zip(logprobs, errors, strict=True)), reverse=True)
+        high = sorted(
+            (_exponential(min(x + e, Fraction(1)))[1] for x, e in zip(logprobs, errors, strict=True)), reverse=True
+        )
         unlisted = math.inf if vocab_size is None else vocab_size - len(low)
         least, most = sum(low, Fraction(0)), _times(unlisted, high[-1]) + sum(high, Fraction(0))
         smallest, largest = _exponential(-common)[0], _exponential(common)[1]
@@ -317,8 +324,10 @@ def _fraction(value: Mpf) -> Fraction:
 
 
 def _times(count: int | float, mass: Fraction) -> Any:
-    """Their product, in which no mass stays none for any number of tokens."""
-    return count * mass if mass and count else Fraction(0)
+    """What so many tokens can have together: none where there are none or each has none."""
+    if not mass or not count:
+        return Fraction(0)
+    return math.inf if count == math.inf else count * mass
 
 
 def _flattest(low: list[Fraction], high: list[Fraction], total: Fraction) -> list[Fraction]:

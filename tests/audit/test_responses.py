@@ -243,6 +243,11 @@ NOTHING = [
     ({"choices": [{"logprobs": {"tokens": ["a"], "top_logprobs": [{"a": None}]}}]}, "has no log-probability"),
     ({"prompt_logprobs": [{"11": {"logprob": None, "rank": 1}}]}, "has no log-probability"),
     ({"meta_info": {"output_token_logprobs": [[A, 11, None]], "output_top_logprobs": [None]}}, "no list"),
+    ({"meta_info": {"id": "x"}, "text": "Hi"}, "no list"),
+    ({"content": "Hi", "stop": True}, "no list"),
+    ({"response": "Hi", "done": False}, "no list"),
+    ({"message": {"content": "Hi"}, "logprobs": None, "done": False}, "no list"),
+    ({"generated_text": "Hi", "details": None}, "no list"),
     ({"details": {"prefill": [{"id": 1, "text": "a", "logprob": None}]}}, "no list"),
     ({"custom_id": "r", "response": None, "error": {"message": "expired"}}, "answered with an error: expired"),
     ({"custom_id": "r", "method": "POST", "url": "/v1/x", "body": {}}, "a request of a batch"),
@@ -278,6 +283,12 @@ def test_a_stand_in_for_the_logarithm_of_0_widens_nothing(never, write):
         audit_logprobs(write(chat(("a", A), [("a", A), ("b", B), *more]))).positions[0] for more in ([], [("c", never)])
     )
     assert (beside.lower, beside.upper, beside.determined) == (plain.lower, plain.upper, True)
+
+
+def test_the_end_of_a_stream_is_no_position(write):
+    ends = [{"choices": [], "usage": {}}, {"content": "", "stop": True}, {"response": "", "done": True}]
+    ends += [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "logprobs": None}]}]
+    assert len(read_positions(write(OPENAI_CHAT, *ends))) == 1
 
 
 def by_text(*rows):
@@ -386,6 +397,7 @@ def test_two_tokens_of_one_text_stay_two(write):
             "is listed at",
         ),
         ("[" * 100_000, "nested too deeply"),
+        ('{"results": [' * 450 + "{}" + "]}" * 450, "holds no top|nested too deeply"),
         ('{"choices": ' + "9" * 5000 + "}", ":1: not JSON"),
         ("\xff", ":1: not JSON"),
         (chat(("a", float("nan")), [("a", A)]), "nan is no log-probability"),
