@@ -75,9 +75,9 @@ typedef struct {
 //
 // |value - exact| <= the error beside it, where exact is of the stored logits over the temperature; docs/soundness.md
 // derives the errors. For float32, bfloat16 and float16 logits of a language model those of logsumexp, entropy and KL are
-// near 3e-6, 5e-5 and 2e-4 nats, and errors met are 20 to 300 times smaller. Where the KL's is not below 1/128 of it, that
-// row is evaluated again in float64 (error near 2e-12). The KL alone may be too large by more: where the drafter's logit
-// is below -10^20 and the target's more than 87 temperatures below its maximum (float64: -10^280 and 700).
+// near 3e-6, 5e-5 and 2e-4 nats, and errors met are 20 to 300 times smaller. Where the KL's is not below 1/128 of it, or
+// does not tell on which side of the certificate the KL lies, that row is evaluated again in float64, term by term: there
+// the error vanishes with the KL.
 typedef struct {
   double* max;  // the first of the top k
   int64_t* argmax;

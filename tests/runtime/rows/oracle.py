@@ -148,7 +148,7 @@ def _nearest(p: Sequence[mpf], below: set[int], above: set[int]) -> Sequence[mpf
     if max(p[x] for x in below) <= min(p[x] for x in above):
         return p
     low, high = mpf(10) ** -40, mpf(1) / len(above)
-    while high / low > 1 + mpf(10) ** -32:  # the value is off by the square
+    while high / low > 1 + mpf(10) ** -24:  # the value is off by the square
         c = mpmath.sqrt(low * high)
         scale = _scale(p, below, above, c)
         cut = [x for x in below if p[x] > c * scale] + [x for x in above if p[x] < c * scale]

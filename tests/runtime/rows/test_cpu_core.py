@@ -333,13 +333,26 @@ def test_a_maximum_that_keeps_moving_costs_no_more_than_is_told(step):
         assert abs(mpmath.mpf(got.logsumexp.item()) - logsumexp) <= got.logsumexp_error.item()
 
 
-def test_a_divergence_far_below_any_weight_is_never_too_small():
-    # exp(-87) stands for smaller weights; times a logit near the end of float32 it is a number all the same.
-    for lowest in (-1e19, -3e38):
-        target, draft = torch.tensor([[0.0, -95.0]]), torch.tensor([[0.0, lowest]])
-        got, (_, _, kl) = row_stats(target, draft), exact(target[0], draft[0])
-        assert got.kl.item() + got.kl_error.item() >= kl
-        assert lowest == -3e38 or abs(got.kl.item() - kl) <= got.kl_error.item()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_a_divergence_far_below_any_weight_counts_as_far_as_it_does(dtype):
+    # exp(-87) stands for smaller weights in float32, and exp(-700) in float64.
+    for gap in (-80, -95, -200, -699):
+        for lowest in (-1e19, -1e30, -3e38):
+            target, draft = (torch.tensor([[0.0, x, -INF]]).to(dtype) for x in (gap, lowest))
+            got, (_, _, kl) = row_stats(target, draft), exact(target[0], draft[0])
+            assert abs(got.kl.item() - kl) <= got.kl_error.item()
+            assert got.kl_error.item() <= 1e-11 + got.kl.item() / 128
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_finite_mask_is_a_mask(dtype):
+    mask = torch.finfo(dtype).min
+    target = torch.tensor([[3, 0, 1, mask, mask, mask]], dtype=dtype)
+    for other in (target, torch.tensor([[3, 0, 1, mask / 2, mask, -1]], dtype=dtype)):
+        got, (_, _, kl) = row_stats(target, other), exact(target[0], other[0])
+        assert abs(got.kl.item() - kl) <= got.kl_error.item() < 1e-3
+    unmasked = torch.tensor([[3, 0, 1, -INF, mask, mask]], dtype=dtype)
+    assert row_stats(target, unmasked).kl.item() == INF
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -19,7 +19,7 @@ from tests.runtime.rows import oracle
 INF = math.inf
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 IMPLEMENTATIONS = ("portable", "avx2", "avx512", "reference")
-ROWS = 220
+ROWS = 90
 
 
 def rounded(x, dtype):
@@ -33,7 +33,7 @@ def rounded(x, dtype):
 def a_target(source, dtype, temperature):
     """Logits of any size up to 10^38 temperatures: margins from an ulp up, ties, masks finite and infinite."""
     size, info = source.randint(2, 6), torch.finfo(dtype)
-    lowest = info.min * min(temperature, 1.0)  # over the temperature it is a number
+    lowest = max(info.min, -1e290) * min(temperature, 1.0)  # over the temperature it is a number
     scale = temperature * 10 ** source.choice([-30, -6, -1, 0, 0, 0, 0.5, 1, 2, 20, 37])
     row = [source.gauss(0, 1) * scale + source.choice([0, 0, 0, 30, 1e30]) * temperature for _ in range(size)]
     first, second = source.sample(range(size), 2)

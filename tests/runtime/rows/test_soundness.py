@@ -9,7 +9,7 @@ import torch
 
 from draftcert.runtime.rows import certify
 
-ARGUMENTS = ["soundness", "--rows", "60000", "--seed", "7"]
+ARGUMENTS = ["soundness", "--rows", "60000", "--exact", "250", "--seed", "7"]
 
 
 @pytest.fixture
@@ -24,16 +24,18 @@ def search(monkeypatch):
 def test_no_row_is_certified_wrongly(search, capsys):
     assert search.main() == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["wrong"] == 0
-    assert found["certified"] > 1000
+    for judge, rows in (("fast", 60_000), ("exact", 250)):
+        assert found[judge]["wrong"] == 0
+        assert found[judge]["certified"] > rows / 10
+        assert found[judge]["not certified"] <= found[judge]["certifiable"] / 10_000
 
 
-def test_the_search_finds_an_over_claim(search, capsys, monkeypatch):
-    def generous(*arguments, **options):
-        result = certify(*arguments, **options)
-        if result.kl is None:
-            return result
+@pytest.mark.parametrize("judge", ["fast", "exact"])
+def test_each_judge_finds_an_over_claim(search, capsys, monkeypatch, judge):
+    def generous(*arguments):
+        result = certify(*arguments)
+        assert result.kl is not None
         return dataclasses.replace(result, certified=result.kl < 1.02 * torch.clamp(result.value, min=1e-9))
 
     monkeypatch.setattr(search, "certify", generous)
-    assert search.main() == 1
+    assert search.search(judge, 60_000, seed=7) is None
