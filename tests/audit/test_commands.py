@@ -12,7 +12,7 @@ def run(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["draftcert", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
-        return left.value.code, capsys.readouterr()
+        return left.value.code or 0, capsys.readouterr()
 
     return run
 
