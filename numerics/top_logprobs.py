@@ -126,9 +126,8 @@ def certificate_from_top_logprobs(
             error that is negative.
 
     >>> found = certificate_from_top_logprobs([-0.105, -2.996], "strict_greedy")
-    >>> found.exact, print(f"{float(found.lower):.5f} to {float(found.upper):.5f}")
-    0.46192 to 0.46327
-    (True, None)
+    >>> print(found.exact, f"{float(found.lower):.5f} to {float(found.upper):.5f}")
+    True 0.46250 to 0.46319
     """
     rule = parse_rule(rule)
     if rule.needs_logits:
