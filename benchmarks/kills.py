@@ -125,6 +125,7 @@ def main() -> None:
             folder.mkdir()
             table[kind]["seconds"] = round(run(command(folder)), 2)
             expected[kind] = contents(folder)
+            print(f"{kind}: {table[kind]['seconds']} s undisturbed", flush=True)
         trials = 0
         while sum(row["kills"] for row in table.values()) < options.kills:
             for kind, command in commands(place / "model", prompts).items():

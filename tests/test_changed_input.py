@@ -1,7 +1,7 @@
-"""Every reader is given 20,000 changed inputs: each is read, or refused in one line that names it; nothing else happens.
+"""Every reader is given 20,000 changed inputs: each is read, or refused in one line that names it, and that is all.
 
-Two readers are slow and get fewer: chat templates (1,000: jinja compiles each) and Parquet with a seal made to fit (300;
-without, 20,000). Models are in `runtime/models/test_untrusted_models.py`, server answers in `audit/test_responses.py`.
+Two readers are slow and get fewer: chat templates (1,000: jinja compiles each) and Parquet with a seal made to fit
+(300; without, 20,000). The readers of models are tried in `runtime/models/test_untrusted_models.py`.
 """
 
 import json
