@@ -1,6 +1,6 @@
 """Kill every long command at random moments, go on, and compare its final files with those of an undisturbed run.
 
-    python -m benchmarks.kills --kills 500 --output docs/robustness/kills.json
+    python -m benchmarks.kills --kills 500 --output benchmarks/results/kills.json
 
 Each command runs in a process forked from this one, which has imported everything and computed nothing, so that a run
 takes as long as its work. A trial kills it (SIGKILL) after a random share of the time an undisturbed run takes, up to
