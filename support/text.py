@@ -34,9 +34,9 @@ _MARKDOWN = re.compile(
     r"[\\`*\[\]<>&|~$]"  # code, emphasis, links, elements, entities, cells, strikethrough, mathematics
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # emphasis; inside of a name it is none
     r"|(?<=\w)(?:(?<=[Ww])\.|:(?=/)|@)"  # www., http://, a@b: made into links without any mark
-    r"|^(?:[#+=-]|\d+(?=[.)]))"  # headings, lists and rules, at the beginning
+    r"|^(?: |[#+=-](?![\w.])|\d+(?=[.)](?:\s|$)))"  # code, headings, lists and rules, at the beginning
 )
-_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", ":": "&#58;", "@": "&#64;", ".": "&#46;"}
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", ":": "&#58;", "@": "&#64;", ".": "&#46;", " ": "&#32;"}
 
 
 def markdown(text: str) -> str:

@@ -105,8 +105,11 @@ def token_ids(tokenizer: Any, prompt: str | Sequence[dict[str, str]]) -> list[in
         return list(tokenizer(prompt)["input_ids"])
     if not getattr(tokenizer, "chat_template", None):
         return token_ids(tokenizer, prompt[-1]["content"])
-    encoded = tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, return_dict=True, tokenize=True)
-    return list(encoded["input_ids"])
+    with reading("the prompt through the tokenizer's chat template"):
+        encoded = tokenizer.apply_chat_template(
+            list(prompt), add_generation_prompt=True, return_dict=True, tokenize=True
+        )
+        return list(encoded["input_ids"])
 
 
 def load_tokenizer(source: str | Path | None = None) -> Any:

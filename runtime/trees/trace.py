@@ -230,12 +230,12 @@ def as_json(step: Step) -> dict[str, Any]:
 class TraceWriter:
     """Writes steps to a file as JSON lines; use as a context manager and give as `on_step`.
 
-    The file is there when the block has ended, well or not, with the steps until then; a process that is killed leaves
-    what was there before.
+    The file is there when the block has ended, well or not, with the steps until then; a process that is killed, or
+    fails before its first step, leaves what was there before.
     """
 
     def __init__(self, path: str | Path):
-        self.path = Path(path)
+        self.path, self._empty = Path(path), True
 
     def __enter__(self) -> TraceWriter:
         """Begin the file, before the first step is made."""
@@ -247,12 +247,16 @@ class TraceWriter:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """End the file; what was written stays valid whatever ended the run."""
-        self._stack.close()
+    def __exit__(self, *error: Any) -> None:
+        """End the file with the steps until now, whatever ended the run; one that made no step leaves none."""
+        if self._empty:
+            self._stack.__exit__(*error)
+        else:
+            self._stack.close()
 
     def __call__(self, step: Step) -> None:
         """Append one step."""
+        self._empty = False
         self._file.write(json.dumps(as_json(step)) + "\n")
 
 

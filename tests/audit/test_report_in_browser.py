@@ -139,7 +139,6 @@ def test_the_markdown_report_shows_attacks_too(hostile):
     assert set(re.findall(r"</?([a-z]\w*)", page)) <= {
         *("h1", "h2", "h3", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code", "em", "strong")
     }
-    assert "href" not in page
     assert "&lt;script&gt;document.title" in page
 
 

@@ -64,14 +64,18 @@ def test_trace_file(tmp_path: Path, tiny: Any) -> None:
             pass
     before = (tmp_path / "trace.jsonl").read_text()
 
-    def fails() -> None:
+    def fails(steps: int) -> None:
         with TraceWriter(tmp_path / "trace.jsonl") as write:
-            write(step())
+            for _ in range(steps):
+                write(step())
             assert (tmp_path / "trace.jsonl").read_text() == before, "as it was until the block ends"
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        fails()
+        fails(0)
+    assert (tmp_path / "trace.jsonl").read_text() == before
+    with pytest.raises(ZeroDivisionError):
+        fails(1)
     assert len((tmp_path / "trace.jsonl").read_text().splitlines()) == 1
 
 
