@@ -171,7 +171,7 @@ def _wider(record: Range) -> Iterator[tuple[str, Range]]:
     """A hypothesis dropped: narrower ranges would give weaker theorems, which are true."""
     for side, is_open, all_of_it, beyond in (
         ("lower", "open_below", sympy.S.Zero, -1),
-        ("upper", "open_above", sympy.S.One, 1),
+        ("upper", "open_above", sympy.oo if record.integer else sympy.S.One, 1),
     ):
         bound = getattr(record, side)
         if bound.free_symbols:
@@ -257,6 +257,20 @@ EXPLAINED = {
         "expression: sign of b*m*log(b) in "
         "b*m*log(b) + (b + g)*log(b + g) - (b*(m + 1) + g)*log((b*(m + 1) + g)/(m + 1))",
     ): _VANISHES,
+    ("M1", "formula phi", "x: sign of the whole"): "true: phi is even",
+    ("B3", "formula renyi", "a: 2 -> 3"): "true: another conclusion is about the order 3",
+    ("M5s", "step 1", "domain: lower bound of g dropped"): "true: the square in the form needs no bound",
+    (
+        "M5s",
+        "step 2",
+        "rows: classes: count: 1 -> 2",
+    ): "true: the bound holds for a second token of the same probability",
+    ("M5s", "worked point 1", "accepted + 1"): "true: an accepted token below the level is not moved",
+    (
+        "M5t",
+        "conclusion 3",
+        "rows: parameters: upper bound of p_1 dropped",
+    ): "true: the mass one bounds the second token",
 }
 """Why a survivor is a true statement, by theorem, place and change."""
 
