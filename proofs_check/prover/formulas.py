@@ -31,6 +31,7 @@ from ...theory.theorem import (
 from .claims import decide
 from .compare import decide_equal, forms
 from .errors import ProofError
+from .points import points_of, value_at
 from .rational import ONE, Expression
 from .sums import divergence_term
 
@@ -73,9 +74,14 @@ def _of_certificate(claim: Claim, formula: Expression, established: Establishes)
         return "level"
     parameter = established.parameter
     if parameter is not None and isinstance(claim, (Infimum, Supremum)) and parameter in claim.family.at:
+        domain, what = formula_domain(established.formula), f"{established.formula.name}: the family's margin"
         first, *_, last = (token.probability for token in claim.family.tokens)
-        margin = (first - last).xreplace({parameter: formula}) - MARGIN
-        decide_equal(margin, formula_domain(established.formula), f"{established.formula.name}: the family's margin")
+        decide_equal((first - last).xreplace({parameter: formula}) - MARGIN, domain, what)
+        # Several parameters may give this margin; the family has those of one range.
+        (inside,) = (each for each in claim.family.domain if each.symbol == parameter)
+        for point in points_of(domain):
+            if not value_at(formula - inside.lower, point) >= 0:
+                raise ProofError(f"{what}: {parameter} is below its least value {inside.lower}", point)
         return "parameter of an extremal family"
     return None
 
@@ -91,6 +97,8 @@ def _is_divergence(claim: SumEqual, formula: Expression) -> bool:
 def _is_least_sum(claim: SumAtLeast | SumEqual, formula: Expression, established: Establishes) -> bool:
     own = formula.free_symbols
     if not own or any(own & term.free_symbols for term in claim.left.values()):
+        return False
+    if not all(value_at(formula, point).is_finite() for point in points_of(claim.rows.parameters)):
         return False
     if claim.right == formula:
         return True
