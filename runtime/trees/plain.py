@@ -1,0 +1,68 @@
+"""The plain model: whole texts in one pass, without a cache, masks or positions of ours.
+
+Everything else that evaluates the target is judged by this, so it shares no code with any of it (`forward`, the cache,
+the layers for few rows). How much two right evaluations may differ is measured here too, on the plain model alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ...theory.errors import DraftcertError
+
+_TIMES_NOISE = 16.0
+"""How many times further off than the plain model with other rows beside a right evaluation may be."""
+_ROWS = 1024
+"""Rows of a pass at most, where texts are longer than one row."""
+
+
+def plain_logits(model: Any, texts: Sequence[Sequence[int]], last: int | None = None) -> torch.Tensor:
+    """Logits `[texts, last, vocab]` after the last so many tokens (all if not given) of texts of one length."""
+    limited: dict[str, Any] = {}
+    if last is not None and "logits_to_keep" in inspect.signature(model.forward).parameters:
+        limited["logits_to_keep"] = last
+    together = max(1, _ROWS // len(texts[0]))
+    with torch.inference_mode():
+        parts = [
+            model(input_ids=torch.tensor(list(texts[at : at + together]), device=model.device), use_cache=False, **limited)
+            .logits[:, -(last or 0) :]
+            .detach()
+            for at in range(0, len(texts), together)
+        ]
+    return torch.cat(parts).float()
+
+
+def distance(rows: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
+    """Root mean square of the differences of logits `[..., vocab]`, a number a row; infinite where only one is NaN."""
+    rows, plain = rows.double(), plain.to(rows.device).double()
+    same = (rows == plain) | (rows.isnan() & plain.isnan())
+    return (rows - plain).masked_fill(same, 0).nan_to_num(nan=torch.inf).pow(2).mean(-1).sqrt()
+
+
+def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
+    """The `distance` to the plain model that rounding explains, at the last so many tokens of a text.
+
+    Measured on the plain model: the same text alone, twice in one pass and with tokens behind it. None of this changes
+    what a causal model computes, only the number of rows, hence the order of its sums.
+
+    Raises:
+        DraftcertError: tokens behind a text change its logits by more than rounding does: the model is not causal.
+    """
+    text = list(text)
+    alone = plain_logits(model, [text], last)[0]
+    twice = plain_logits(model, [text, text], last)[1]
+    followed = plain_logits(model, [[*text, *text[:4]]], last + min(4, len(text)))[0, :last]
+    noise = max(float(distance(other, alone).max()) for other in (twice, followed))
+    finite = alone.where(alone.isfinite(), 0)
+    # Half the digits of a number of this size are lost to no rounding; where rows come out equal to the last bit, or
+    # nearly, a sixteenth of that is still none.
+    lost = torch.finfo(model.dtype).eps ** 0.5 * float(finite.double().pow(2).mean().sqrt())
+    if noise > lost:
+        raise DraftcertError(
+            f"{type(model).__name__} is no causal model as it stands: tokens that follow change its logits by {noise:.2g}"
+        )
+    return _TIMES_NOISE * noise + lost / 16
