@@ -35,7 +35,7 @@ class TreeForward:
         self.model = model
         self.config = model.config.get_text_config(decoder=True)
         self.vocab_size = model.get_output_embeddings().weight.shape[0]
-        self.max_positions = getattr(self.config, "max_position_embeddings", None) or 2**62
+        self.max_positions = most_positions(model)
         pad = getattr(model.generation_config, "pad_token_id", None)
         self.pad_token = 0 if pad is None else pad
         accepted = inspect.signature(model.forward).parameters
@@ -47,7 +47,9 @@ class TreeForward:
                 f"{name} uses the attention '{self.config._attn_implementation}', which takes no tree mask: load it "
                 "with attn_implementation='sdpa' or 'eager'"
             )
-        self._cache_name = "cache" if "cache" in accepted else "past_key_values"
+        self._cache_name = next((word for word in ("cache", "past_key_values") if word in accepted), None)
+        if self._cache_name is None:
+            raise DraftcertError(f"{name} takes no cache, so every token would cost a pass over the whole text")
         self._seen = _seen(model, self.config)
         # As transformers makes masks for each: eager attention adds them to the scores.
         self._additive = self.config._attn_implementation == "eager"
@@ -82,6 +84,21 @@ class TreeForward:
         keep = 1 if len(last) == 1 else torch.tensor(last, device=self.model.device)
         logits = self._forward(tokens, None, positions, cache, keep)
         return [logits[row, (at := last.index(length - 1)) : at + 1] for row, length in enumerate(lengths)]
+
+    def begin(
+        self, prompts: list[list[int]], cache: TreeCache, before: list[list[tuple[torch.Tensor, torch.Tensor]]] | None
+    ) -> list[torch.Tensor]:
+        """`prefill`, where the states of the prompts' beginnings may be known `before`, and take everything as committed."""
+        if before is None:
+            logits = self.prefill(prompts, cache)
+        else:
+            for row, states in enumerate(before):
+                cache.begin(row, states)
+            left = [prompt[length:] for prompt, length in zip(prompts, cache.lengths, strict=True)]
+            chains = [Tree(tuple(tokens), tuple(range(-1, len(tokens) - 1))) for tokens in left]
+            logits = [rows[-1:] for rows in self(chains, cache)]
+        cache.lengths[:] = map(len, prompts)
+        return logits
 
     def __call__(self, trees: Sequence[Tree], cache: TreeCache) -> list[torch.Tensor]:
         """Logits `[nodes, vocab]` of every tree, evaluated behind the committed tokens of its row of the cache."""
@@ -140,8 +157,13 @@ class TreeForward:
             position_ids=positions.to(self.model.device),
             use_cache=True,
             logits_to_keep=keep,
-            **{self._cache_name: cache},
+            **{str(self._cache_name): cache},
         ).logits
+
+
+def most_positions(model: Any) -> int:
+    """How many tokens a text of the model may have, as its configuration says."""
+    return getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None) or 2**62
 
 
 def _seen(model: Any, config: Any) -> dict[str, Seen | None]:

@@ -46,23 +46,36 @@ def distance(rows: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
 def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
     """The `distance` to the plain model that rounding explains, at the last so many tokens of a text.
 
-    Measured on the plain model: the same text alone, twice in one pass and with tokens behind it. None of this changes
-    what a causal model computes, only the number of rows, hence the order of its sums.
+    Measured on the plain model: the text alone, several times in one pass, and with another last token. At the tokens
+    before it, none of this changes what a causal model computes; only the number of rows does, hence the order of sums.
 
     Raises:
-        DraftcertError: tokens behind a text change its logits by more than rounding does: the model is not causal.
+        DraftcertError: the last token changes what is before it by more than rounding does: the model is not causal.
     """
-    text = list(text)
+    text, last = list(text), min(max(last, 4), len(text))
     alone = plain_logits(model, [text], last)[0]
-    twice = plain_logits(model, [text, text], last)[1]
-    followed = plain_logits(model, [[*text, *text[:4]]], last + min(4, len(text)))[0, :last]
-    noise = max(float(distance(other, alone).max()) for other in (twice, followed))
+    others = [plain_logits(model, [text] * copies, last)[-1] for copies in {2, 3, max(2, min(8, _ROWS // len(text)))}]
+    changed = plain_logits(model, [[*text[:-1], text[0] if text[0] != text[-1] else 1 - min(text[0], 1)]], last)[0]
+    noise = max(float(distance(other, alone).max()) for other in others)
+    behind = float(distance(changed[:-1], alone[:-1]).max()) if last > 1 else 0.0
     finite = alone.where(alone.isfinite(), 0)
     # Half the digits of a number of this size are lost to no rounding; where rows come out equal to the last bit, or
     # nearly, a sixteenth of that is still none.
     lost = torch.finfo(model.dtype).eps ** 0.5 * float(finite.double().pow(2).mean().sqrt())
-    if noise > lost:
+    if behind > max(lost, noise):
         raise DraftcertError(
-            f"{type(model).__name__} is no causal model as it stands: tokens that follow change its logits by {noise:.2g}"
+            f"{type(model).__name__} is no causal model as it stands: a token changes the logits before it by {behind:.2g}"
         )
-    return _TIMES_NOISE * noise + lost / 16
+    return _TIMES_NOISE * max(noise, behind) + lost / 16
+
+
+def cached_row(model: Any, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
+    """Logits `[vocab]` after prompt and tokens as transformers' own greedy decoding has them: through its cache, one token
+    after the other."""
+    cache: dict[str, Any] = {}
+    with torch.inference_mode():
+        for piece in (prompt, *([token] for token in tokens)):
+            output = model(input_ids=torch.tensor([list(piece)], device=model.device), use_cache=True, **cache)
+            cache = {name: output[name] for name in ("past_key_values", "cache") if name in output}
+            cache = dict(list(cache.items())[-1:])  # where both are there, they are one
+    return output.logits[0, -1].float()

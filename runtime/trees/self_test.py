@@ -10,27 +10,31 @@ that are scaled beyond what the model was trained for. Each such length is tried
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import transformers
 
 from ...support.cache import cached
 from ...theory.errors import DraftcertError
-from ..models.identity import content
+from ..models.evaluating import evaluating
+from ..models.identity import content, structure
+from ..models.layers.bindings import library
 from .forward import TreeForward
 from .plain import distance, plain_logits, tolerance
 from .tree import Tree
 
-_LENGTH = re.compile(r"window|chunk|local|original_max_position")
-_PROMPTS, _NODES = (7, 4), 6
-"""Tokens of the short prompts, and nodes of a tree: enough for ragged batches and paths with gaps."""
-
+_LENGTH = re.compile(r"(window|chunk|local|original_max_position)(?!.*(layer|expert|head))")
+_PROMPTS, _NODES, _FEWER = (7, 4), 6, 4
+"""Tokens of the short prompts; nodes of a tree, enough for branches and paths with gaps, and behind long texts."""
 
 
 def lengths_of_change(model: Any) -> list[int]:
@@ -40,38 +44,59 @@ def lengths_of_change(model: Any) -> list[int]:
     return sorted({value for name, value in named if _LENGTH.search(name) and value > 3})
 
 
-def prove(model: Any, engine: Callable[[], TreeForward], reach: int) -> list[int]:
-    """Check the engine on short texts and at each length up to `reach` from which on the model may differ.
+_known: WeakKeyDictionary[Any, set[tuple[Any, ...]]] = WeakKeyDictionary()
+"""What was found right of the models of this process, by their `structure`."""
 
-    What was found right is kept in the user's cache folder by the contents of the model and of this package. Returns
-    the lengths that were tried.
+
+def self_test(
+    model: Any, reach: int = 0, fast: bool = True, fixed_shapes: bool = False, now: str | None = None
+) -> list[int]:
+    """Try the engine on short texts, and at each length up to `reach` from which on the model may differ.
+
+    `fast`, `fixed_shapes`: as of `TreeForward`. `now`: the model's `structure`, if known. What was found right is kept in the user's cache folder by the
+    contents of the model and of this package. Returns the lengths that were tried, 0 for the short texts.
 
     Raises:
         DraftcertError: the model, its attention and the first node whose logits are not those of the plain model.
+
+    >>> from draftcert.runtime.models import load_model
+    >>> model = load_model().model
+    >>> self_test(model, reach=1000)
+    [0]
     """
-    places = [0, *(length for length in lengths_of_change(model) if length <= reach)]
+    now, kind = now or structure(model), (fast, fixed_shapes)
+    lengths = [0, *(length for length in lengths_of_change(model) if length <= reach)]
+    known = _known.setdefault(model, set())
+    unknown = [length for length in lengths if (now, kind, length) not in known]
+    if not unknown:
+        return lengths
     identity = {
         "model": content(model),
-        "class": type(model).__name__,
-        "engine": [type(engine().few_rows).__name__, engine().fixed_shapes],
+        "class": f"{type(model).__module__}.{type(model).__qualname__}",
+        "attention": model.config._attn_implementation,
+        "engine": [*kind, library() is not None],
         "code": _code(),
         "versions": [torch.__version__, transformers.__version__],
     }
-    for place in places:
+    with evaluating(model):
+        for length in unknown:
 
-        def test(place: int = place) -> bool:
-            _test(model, engine(), place)
-            return True
+            def right(length: int = length) -> bool:
+                _test(model, TreeForward(model, fast, fixed_shapes), length)
+                return True
 
-        cached("self-tests", identity | {"length": place}, bool, test)
-    return places
+            cached("self-tests", identity | {"length": length}, bool, right)
+            known.add((now, kind, length))
+    return lengths
 
 
-def _code() -> list[str]:
-    """The sources that a verdict depends on."""
+@cache
+def _code() -> str:
+    """Digest of the sources that a verdict depends on."""
     here = Path(__file__).parent
     files = [*here.glob("*.py"), *(here.parent / "models").rglob("*.*")]
-    return [file.read_text(encoding="utf-8") for file in sorted(files) if file.suffix in (".py", ".cpp", ".h")]
+    sources = (file.read_bytes() for file in sorted(files) if file.suffix in (".py", ".cpp", ".h"))
+    return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -87,7 +112,14 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
     """Compare what the engine makes of a few trees, behind texts that cross `length`, with the plain model."""
     source = random.Random(length)
     tokens = _usual_tokens(model, forward.vocab_size, source)
-    found = list(_evaluated(forward, length, tokens, source))
+    name = f"{type(model).__name__} with {model.config._attn_implementation} attention"
+    try:
+        found = list(_evaluated(forward, length, tokens, source))
+    except DraftcertError:
+        raise
+    except Exception as error:  # whatever a model's code does with what it did not expect
+        said = (str(error).splitlines() or [""])[0]
+        raise DraftcertError(f"{name} cannot evaluate trees: {type(error).__name__}: {said}") from error
     texts = [each.text for each in found]
     whole = [text for text in texts if not any(len(text) < len(other) and other[: len(text)] == text for other in texts)]
     longest = max(map(len, whole))
@@ -102,9 +134,8 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
         if not float(off.max()) <= allowed:
             where = len(each.text) - len(each.rows) + int(off.argmax())
             raise DraftcertError(
-                f"{type(model).__name__} with {model.config._attn_implementation} attention cannot be decoded with "
-                f"trees: {each.what}, at position {where}, has logits {float(off.max()):.2g} off the plain model's, "
-                f"where rounding explains {allowed:.2g}"
+                f"{name} cannot be decoded with trees: {each.what}, at position {where}, has logits "
+                f"{float(off.max()):.2g} off the plain model's, where rounding explains {allowed:.2g}"
             )
 
 
@@ -112,34 +143,37 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
 def _evaluated(forward: TreeForward, length: int, tokens: Sequence[int], source: random.Random) -> Iterator[_Evaluated]:
     """Prompts, the trees behind them, a path that is committed, trees again, and one sequence when another has ended."""
     texts = [source.choices(tokens, k=size) for size in ([length - 2] if length else _PROMPTS)]
-    cache = forward.new_cache([len(text) for text in texts], 3 * _NODES + length // 4)
-    for text, row in zip(texts, forward.prefill(texts, cache), strict=True):
+    nodes, tail = (_FEWER, source.choices(tokens, k=length // 4 + 1)) if length else (_NODES, [])
+    states = forward.new_cache([len(text) for text in texts], 3 * nodes + len(tail))
+    for text, row in zip(texts, forward.prefill(texts, states), strict=True):
         yield _Evaluated(list(text), row, "the last token of a prompt")
-    cache.lengths[:] = [len(text) for text in texts]
+    states.lengths[:] = [len(text) for text in texts]
     for turn in ("first", "second", "third"):
+        if len(texts[0]) + len(tail) + 2 * nodes > forward.max_positions:
+            return
         if turn == "third" and len(texts) > 1:
-            cache.keep([1])
+            states.keep([1])
             del texts[0]
-        trees = [_random_tree(tokens, source) for _ in texts]
-        for row, (tree, logits) in enumerate(zip(trees, forward(trees, cache), strict=True)):
+        trees = [_random_tree(nodes, tokens, source) for _ in texts]
+        for row, (tree, logits) in enumerate(zip(trees, forward(trees, states), strict=True)):
             for leaf in (node for node in range(len(tree)) if not tree.children[node]):
                 path = tree.path(leaf)
                 text = [*texts[row], *(tree.tokens[node] for node in path)]
                 yield _Evaluated(text, logits[list(path)], f"a path to node {leaf} of the {turn} tree {tree.parents}")
             deepest = tree.path(max(range(len(tree)), key=lambda node: tree.depths[node]))
-            cache.commit(row, deepest)
+            states.commit(row, deepest)
             texts[row].extend(tree.tokens[node] for node in deepest)
-        if length and turn == "second":  # on to where the beginning of the text is out of sight
-            tail = source.choices(tokens, k=length // 4 + 1)
-            forward([Tree(tuple(tail), tuple(range(-1, len(tail) - 1)))], cache)
-            cache.commit(0, range(len(tail)))
+        if tail and turn == "second":  # on to where the beginning of the text is out of sight
+            forward([Tree(tuple(tail), tuple(range(-1, len(tail) - 1)))], states)
+            states.commit(0, range(len(tail)))
             texts[0].extend(tail)
 
 
-def _random_tree(tokens: Sequence[int], source: random.Random) -> Tree:
-    """Siblings carry different tokens, and the deepest path leaves nodes out."""
-    drawn = source.sample(tokens, k=_NODES)
-    return Tree(tuple(drawn), (-1, 0, 0, *(source.randrange(node - 3, node) for node in range(3, _NODES))))
+def _random_tree(nodes: int, tokens: Sequence[int], source: random.Random) -> Tree:
+    """The root has two children, so that no path can hold all nodes."""
+    drawn = source.sample(tokens, k=min(nodes, len(tokens)))
+    parents = (-1, 0, 0, *(source.randrange(node - 3, node) for node in range(3, nodes)))
+    return Tree(tuple(drawn), parents[: len(drawn)])
 
 
 def _usual_tokens(model: Any, vocab_size: int, source: random.Random) -> list[int]:

@@ -34,8 +34,8 @@ class FewRows:
         body, config = model.model, model.config
         blocks = body.layers[: config.num_hidden_layers]
         self._numbers = [block.self_attn.layer_idx for block in blocks]
-        kinds = getattr(config, "layer_types", None) or [""] * len(blocks)
-        self._kinds = [kinds[number] for number in self._numbers]
+        kinds = getattr(config, "layer_types", None)
+        self._kinds = [kinds[number] if kinds else "" for number in self._numbers]
         attention, mlp = blocks[0].self_attn, blocks[0].mlp
         keys = attention.k_proj.out_features // attention.head_dim
         self._shape = Shape(
@@ -49,7 +49,7 @@ class FewRows:
             scale=attention.scaling,
         )
         self._layers = (Layer * len(blocks))()
-        self._kept = list(model.parameters())  # what the addresses below point to stays there
+        self._kept = [parameter.detach() for parameter in model.parameters()]  # what addresses point to stays there
         for target, block in zip(self._layers, blocks, strict=True):
             for name, module in (_linears(block) | _norms(block)).items():
                 setattr(target, name, module.weight.data_ptr())
