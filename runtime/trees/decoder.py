@@ -195,7 +195,7 @@ class GreedyTreeDecoder:
             found[0] = self._decode(read_request(input_ids, streamer=streamer, **prepared), on_step, keep_steps)
             return found[0].sequences
 
-        # Drafts are checked against the greedy token: that a model's own configuration samples says nothing about it.
+        # Drafts are checked against the greedy token, whatever the model's own configuration would have.
         greedy = {} if "generation_config" in options else {"do_sample": False}
         try:
             self.target.generate(given.to(self.target.device), custom_generate=decode, **(greedy | options))
@@ -270,7 +270,9 @@ class GreedyTreeDecoder:
             return {"max_new_tokens": whole_number(max_new_tokens, "max_new_tokens", 0)}
         known = (options.get("generation_config"), getattr(self.target, "generation_config", None))
         names = ("max_length", "max_new_tokens")
-        if any(options.get(name) is not None or any(getattr(c, name, None) is not None for c in known) for name in names):
+        if any(
+            options.get(name) is not None or any(getattr(c, name, None) is not None for c in known) for name in names
+        ):
             return {}
         return {"max_new_tokens": max(1, min(_USUAL_BUDGET, most_positions(self.target) - width + 1))}
 

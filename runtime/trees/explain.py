@@ -140,7 +140,9 @@ def evaluations(
     if not tokens and len(prompt) > 1:  # something must come among other rows
         prompt, tokens = prompt[:-1], prompt[-1:]
     others = [cached_row(model, prompt, tokens)]
-    for forward in {engine.few_rows is None: engine for engine in (TreeForward(model), TreeForward(model, False))}.values():
+    for forward in {
+        engine.few_rows is None: engine for engine in (TreeForward(model), TreeForward(model, False))
+    }.values():
         fits = (count for count in rows if count <= forward.max_positions - len(prompt) - len(tokens))
         others += [_among(forward, list(prompt), list(tokens), count) for count in fits]
     return plain, [other.float().to(plain.device) for other in others]

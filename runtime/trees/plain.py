@@ -28,7 +28,9 @@ def plain_logits(model: Any, texts: Sequence[Sequence[int]], last: int | None = 
     together = max(1, _ROWS // len(texts[0]))
     with torch.inference_mode():
         parts = [
-            model(input_ids=torch.tensor(list(texts[at : at + together]), device=model.device), use_cache=False, **limited)
+            model(
+                input_ids=torch.tensor(list(texts[at : at + together]), device=model.device), use_cache=False, **limited
+            )
             .logits[:, -(last or 0) :]
             .detach()
             for at in range(0, len(texts), together)

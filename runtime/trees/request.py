@@ -91,7 +91,9 @@ def read_prompts(given: Any) -> tuple[list[list[int]], torch.Tensor | None]:
             raise DraftcertError(f"prompt {number} is empty: greedy decoding starts from at least one token")
         wrong = next((token for token in row if not isinstance(token, int) or isinstance(token, bool)), None)
         if wrong is not None:
-            raise DraftcertError(f"input_ids must be integers [length] or [batch, length]; prompt {number} has {wrong!r}")
+            raise DraftcertError(
+                f"input_ids must be integers [length] or [batch, length]; prompt {number} has {wrong!r}"
+            )
     if mask is not None:
         mask = torch.as_tensor(_plain(mask))
         mask = mask[None] if mask.ndim == 1 else mask
@@ -143,7 +145,9 @@ class Request:
         if any(keys is None or keys.shape[0] != len(self.prompts) or keys.shape[2] != columns for keys, _ in layers):
             return None
         seen = [row[:columns].bool() for row in self.mask]
-        return [[(keys[row][:, kept], values[row][:, kept]) for keys, values in layers] for row, kept in enumerate(seen)]
+        return [
+            [(keys[row][:, kept], values[row][:, kept]) for keys, values in layers] for row, kept in enumerate(seen)
+        ]
 
     def refill(self, found: Sequence[tuple[list[States], int]]) -> Any:
         """The cache that was given, with the states of all but the last token; each sequence's, and its new tokens.
@@ -153,7 +157,10 @@ class Request:
         if self.past is None or not all(states for states, _ in found):
             return self.past
         width = self.given.shape[1]
-        columns = [[*row.nonzero().flatten().tolist(), *range(width, width + new - 1)] for row, (_, new) in zip(self.mask, found, strict=True)]
+        columns = [
+            [*row.nonzero().flatten().tolist(), *range(width, width + new - 1)]
+            for row, (_, new) in zip(self.mask, found, strict=True)
+        ]
         self.past.reset()
         for layer in range(len(found[0][0])):
             both = []
@@ -206,7 +213,9 @@ def read_request(
         raise DraftcertError("position_ids other than those of the mask cannot be honoured with draft trees")
     if batch > 1:
         if streamer is not None:
-            raise DraftcertError(f"{type(streamer).__name__} cannot be honoured with {batch} prompts: stream one at a time")
+            raise DraftcertError(
+                f"{type(streamer).__name__} cannot be honoured with {batch} prompts: stream one at a time"
+            )
         for processor in logits_processor:
             if type(processor).__name__ not in ROW_BY_ROW:
                 raise DraftcertError(
@@ -215,7 +224,9 @@ def read_request(
                 )
     past = options.get("past_key_values") if options.get("cache") is None else options["cache"]
     if past is not None and type(past).__name__ != "DynamicCache":
-        raise DraftcertError(f"a {type(past).__name__} cannot be honoured with draft trees: give a DynamicCache, or none")
+        raise DraftcertError(
+            f"a {type(past).__name__} cannot be honoured with draft trees: give a DynamicCache, or none"
+        )
     eos = getattr(generation_config, "_eos_token_tensor", None)
     pad = getattr(generation_config, "_pad_token_tensor", None)
     returned = generation_config.return_dict_in_generate
@@ -230,7 +241,9 @@ def read_request(
         criteria=stopping_criteria,
         streamer=streamer,
         past=past,
-        rows_kept=frozenset(name for name in ("scores", "logits") if returned and generation_config.to_dict()[f"output_{name}"]),
+        rows_kept=frozenset(
+            name for name in ("scores", "logits") if returned and generation_config.to_dict()[f"output_{name}"]
+        ),
     )
 
 

@@ -40,7 +40,9 @@ _PROMPTS, _NODES, _FEWER = (7, 4), 6, 4
 def lengths_of_change(model: Any) -> list[int]:
     """Lengths from which on the model may compute differently: whatever its configuration or a module calls so."""
     own = (vars(module) for module in model.modules())
-    named = (pair for values in (model.config.get_text_config(decoder=True).to_dict(), *own) for pair in _numbers(values))
+    named = (
+        pair for values in (model.config.get_text_config(decoder=True).to_dict(), *own) for pair in _numbers(values)
+    )
     return sorted({value for name, value in named if _LENGTH.search(name) and value > 3})
 
 
@@ -121,7 +123,9 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
         said = (str(error).splitlines() or [""])[0]
         raise DraftcertError(f"{name} cannot evaluate trees: {type(error).__name__}: {said}") from error
     texts = [each.text for each in found]
-    whole = [text for text in texts if not any(len(text) < len(other) and other[: len(text)] == text for other in texts)]
+    whole = [
+        text for text in texts if not any(len(text) < len(other) and other[: len(text)] == text for other in texts)
+    ]
     longest = max(map(len, whole))
     filled = [[*text, *source.choices(tokens, k=longest - len(text))] for text in whole]
     last = longest - min(len(each.text) - len(each.rows) for each in found)

@@ -121,7 +121,11 @@ def outcome(kind: str, attention: str) -> str:
 def _said(error: Exception) -> str:
     """The first line of a message, without the numbers that differ from machine to machine."""
     line = next(filter(None, str(error).splitlines()), type(error).__name__).strip()
-    return re.sub(r"( a path to| the last token of).*", " its logits are not the plain model's", re.sub(r" by [-+.e\d]+", "", line))[:200]
+    return re.sub(
+        r"( a path to| the last token of).*",
+        " its logits are not the plain model's",
+        re.sub(r" by [-+.e\d]+", "", line),
+    )[:200]
 
 
 def _shrink(config: PreTrainedConfig, settings: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +141,9 @@ def _shrink(config: PreTrainedConfig, settings: dict[str, Any]) -> dict[str, Any
             small.setdefault(name, settings[alias])
     if "kv_lora_rank" in small:  # latent attention has keys for every head
         small["num_key_value_heads"] = settings["num_attention_heads"]
-    given = not any(isinstance(getattr(type(config), name, 0), property) for name in ("layer_types", "layers_block_type"))
+    given = not any(
+        isinstance(getattr(type(config), name, 0), property) for name in ("layer_types", "layers_block_type")
+    )
     if given and len(kinds := list(dict.fromkeys(getattr(config, "layer_types", None) or ()))) > 1:
         small |= {"layer_types": kinds, "num_hidden_layers": len(kinds)}
     return small

@@ -102,7 +102,9 @@ def changed(model: Any, what: str) -> Any:
         "scaled": lambda: setattr(attention, "scaling", 2.0),
         "activated": lambda: setattr(mlp, "act_fn", torch.nn.Tanh()),
         "normed": lambda: setattr(model.model.layers[1].input_layernorm, "variance_epsilon", 3.0),
-        "all normed": lambda: [setattr(m, "variance_epsilon", 3.0) for m in model.modules() if "Norm" in type(m).__name__],
+        "all normed": lambda: [
+            setattr(m, "variance_epsilon", 3.0) for m in model.modules() if "Norm" in type(m).__name__
+        ],
     }[what]()
     return model
 
