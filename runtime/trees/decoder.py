@@ -29,7 +29,7 @@ from ..rows.records import RowStats
 from .drafters import Combined, Drafter, Observation, PromptLookup, TokenRecycling, drafter_by_name, require_own_tokens
 from .forward import TreeForward, most_positions, padded
 from .latency import Latency, cached_latency
-from .request import Request, read_prompts, read_request, whole_number, with_stop_strings
+from .request import Request, plain_data, read_prompts, read_request, whole_number, with_stop_strings
 from .self_test import self_test
 from .trace import DecodeStats, Seconds, Step, strict_certificates
 from .tree import Tree
@@ -177,11 +177,16 @@ class GreedyTreeDecoder:
         given = torch.tensor([[*[pad] * (width - len(prompt)), *prompt] for prompt in prompts])
         if mask is None and not isinstance(input_ids, torch.Tensor):
             mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        mask = options.pop("attention_mask", mask)
         if mask is not None:
-            options.setdefault("attention_mask", mask.to(self.target.device))
+            mask = torch.as_tensor(mask, device=self.target.device)
+            if mask.expand(len(given), -1).shape != given.shape:
+                raise DraftcertError(f"attention_mask is {list(mask.shape)}, but input_ids {list(given.shape)}")
+            options["attention_mask"] = mask.expand(len(given), -1)
         options |= self._lengths(max_new_tokens, options, width)
         if eos_token_id is not None:
-            ends = [eos_token_id] if not hasattr(eos_token_id, "__len__") else list(eos_token_id)  # type: ignore[arg-type]
+            ends = plain_data(eos_token_id)
+            ends = ends if isinstance(ends, list) else [ends]
             options["eos_token_id"] = [whole_number(end, "eos_token_id", 0) for end in ends] or None
         options = with_stop_strings(self.target, options)
         streamer, found = options.pop("streamer", None), []
@@ -199,10 +204,10 @@ class GreedyTreeDecoder:
         greedy = {} if "generation_config" in options else {"do_sample": False}
         try:
             self.target.generate(given.to(self.target.device), custom_generate=decode, **(greedy | options))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError) as error:
             if found or isinstance(error, DraftcertError):
                 raise
-            raise DraftcertError(" ".join(str(error).split())) from error
+            raise DraftcertError(f"generate refuses its arguments: {' '.join(str(error).split())}") from error
         generation: Generation = found[0]
         if not isinstance(input_ids, torch.Tensor) and any(len(prompt) < width for prompt in prompts):
             rows = [[*prompt, *new] for prompt, new in zip(prompts, generation.tokens, strict=True)]
@@ -384,7 +389,7 @@ class GreedyTreeDecoder:
                 path = [tree.tokens[step] for step in tree.path(node)[1:]]
                 end = sequence.length + len(path)
                 sequence.ids[0, sequence.length : end] = sequence.ids.new_tensor(path)
-                rows[node] = request.processors(sequence.ids[:, :end], rows[node : node + 1].clone())[0]
+                rows[node] = request.processed(sequence.row, sequence.ids[:, :end], rows[node : node + 1])[0]
                 one = rows[node : node + 1]
                 chosen[node] = greedy_tokens(one, row_stats(one, min(2, rows.shape[-1])))[0]
             return rows[node], chosen[node]
@@ -405,7 +410,7 @@ class GreedyTreeDecoder:
             if request.streamer is not None:
                 request.streamer.put(torch.tensor([token]))
             scores = tuple(row[None] for row in sequence.rows["scores"][: len(sequence.tokens)]) or None
-            if bool(torch.as_tensor(request.criteria(sequence.ids[:, : sequence.length], scores)).all()):
+            if request.ends(sequence.row, sequence.ids[:, : sequence.length], scores):
                 full = not sequence.remaining
                 sequence.finish_reason = "eos" if token in request.eos else "length" if full else "stopped"
                 for rows in sequence.rows.values():

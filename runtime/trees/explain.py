@@ -145,7 +145,7 @@ def evaluations(
     }.values():
         fits = (count for count in rows if count <= forward.max_positions - len(prompt) - len(tokens))
         others += [_among(forward, list(prompt), list(tokens), count) for count in fits]
-    return plain, [other.float().to(plain.device) for other in others]
+    return plain, [other.to(plain) for other in others]
 
 
 @torch.inference_mode()

@@ -35,7 +35,7 @@ def plain_logits(model: Any, texts: Sequence[Sequence[int]], last: int | None = 
             .detach()
             for at in range(0, len(texts), together)
         ]
-    return torch.cat(parts).float()
+    return torch.cat(parts)
 
 
 def distance(rows: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
@@ -61,14 +61,13 @@ def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
     noise = max(float(distance(other, alone).max()) for other in others)
     behind = float(distance(changed[:-1], alone[:-1]).max()) if last > 1 else 0.0
     finite = alone.where(alone.isfinite(), 0)
-    # Half the digits of a number of this size are lost to no rounding; where rows come out equal to the last bit, or
-    # nearly, a sixteenth of that is still none.
-    lost = torch.finfo(model.dtype).eps ** 0.5 * float(finite.double().pow(2).mean().sqrt())
-    if behind > max(lost, noise):
+    size, unit = float(finite.double().pow(2).mean().sqrt()), torch.finfo(model.dtype).eps
+    if behind > max(noise, unit**0.5 * size):  # half the digits of the numbers are lost to no rounding
         raise DraftcertError(
             f"{type(model).__name__} is no causal model as it stands: a token changes the logits before it by {behind:.2g}"
         )
-    return _TIMES_NOISE * max(noise, behind) + lost / 16
+    # Where rows happen to come out equal to the last bit, other numbers of rows still may not.
+    return _TIMES_NOISE * max(noise, behind) + max(4 * unit, unit**0.5 / 16) * size
 
 
 def cached_row(model: Any, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
@@ -80,4 +79,4 @@ def cached_row(model: Any, prompt: Sequence[int], tokens: Sequence[int]) -> torc
             output = model(input_ids=torch.tensor([list(piece)], device=model.device), use_cache=True, **cache)
             cache = {name: output[name] for name in ("past_key_values", "cache") if name in output}
             cache = dict(list(cache.items())[-1:])  # where both are there, they are one
-    return output.logits[0, -1].float()
+    return output.logits[0, -1]

@@ -22,8 +22,8 @@ States = tuple[torch.Tensor, torch.Tensor]
 
 _REFUSED = {
     "do_sample": "sampling: drafts are checked against the greedy token; give do_sample=False",
-    "num_beams": "beams: one continuation is decoded",
     "num_return_sequences": "several sequences of one prompt: greedy decoding has one",
+    "num_beams": "beams: one continuation is decoded",
     "penalty_alpha": "contrastive search",
     "dola_layers": "decoding by contrasting layers",
     "prompt_lookup_num_tokens": "a drafter of transformers: the decoder has its own (drafter='lookup')",
@@ -39,16 +39,8 @@ _REFUSED = {
 _UNDERSTOOD = ("attention_mask", "position_ids", "cache", "past_key_values")
 _USUAL = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1}
 
-ROW_BY_ROW = frozenset(
-    {
-        *("MinLengthLogitsProcessor", "MinNewTokensLengthLogitsProcessor", "RepetitionPenaltyLogitsProcessor"),
-        *("NoRepeatNGramLogitsProcessor", "NoBadWordsLogitsProcessor", "SequenceBiasLogitsProcessor"),
-        *("SuppressTokensLogitsProcessor", "SuppressTokensAtBeginLogitsProcessor", "ForcedBOSTokenLogitsProcessor"),
-        *("ForcedEOSTokenLogitsProcessor", "ExponentialDecayLengthPenalty", "InfNanRemoveLogitsProcessor"),
-        *("LogitNormalization", "WatermarkLogitsProcessor", "TemperatureLogitsWarper"),
-    }
-)
-"""Logits processors of transformers that treat every row of a batch alike, whatever its number and the others."""
+_OF_ALL_ROWS = frozenset({"UnbatchedClassifierFreeGuidanceLogitsProcessor", "SynthIDTextWatermarkLogitsProcessor"})
+"""Logits processors of transformers that remember the whole batch from one step to the next."""
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
@@ -79,7 +71,7 @@ def read_prompts(given: Any) -> tuple[list[list[int]], torch.Tensor | None]:
         given, mask = given["input_ids"], given.get("attention_mask")
     if isinstance(given, (str, bytes)):
         raise DraftcertError("a prompt is given as token ids, not as text: use the model's tokenizer")
-    rows = _plain(given)
+    rows = plain_data(given)
     if not isinstance(rows, list):
         raise DraftcertError(f"input_ids must be integers [length] or [batch, length], not {type(given).__name__}")
     nested = [isinstance(row, list) for row in rows]
@@ -94,18 +86,15 @@ def read_prompts(given: Any) -> tuple[list[list[int]], torch.Tensor | None]:
             raise DraftcertError(
                 f"input_ids must be integers [length] or [batch, length]; prompt {number} has {wrong!r}"
             )
-    if mask is not None:
-        mask = torch.as_tensor(_plain(mask))
-        mask = mask[None] if mask.ndim == 1 else mask
-    return rows, mask
+    return rows, None if mask is None else torch.as_tensor(plain_data(mask))
 
 
-def _plain(value: Any) -> Any:
+def plain_data(value: Any) -> Any:
     """Tensors, arrays and sequences as nested lists of what they hold."""
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain_data(value.tolist())
     if isinstance(value, (list, tuple, range)):
-        return [_plain(item) for item in value]
+        return [plain_data(item) for item in value]
     return value
 
 
@@ -173,6 +162,16 @@ class Request:
             self.past.update(*both, layer)
         return self.past
 
+    def processed(self, row: int, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Scores `[1, vocab]` after tokens `[1, length]` of one row, which keeps its place among the rows."""
+        rows = len(self.prompts)
+        return self.processors(ids.expand(rows, -1), scores.repeat(rows, 1))[row : row + 1]
+
+    def ends(self, row: int, ids: torch.Tensor, scores: Any) -> bool:
+        """Whether a criterion ends one row after these tokens `[1, length]`."""
+        found = torch.as_tensor(self.criteria(ids.expand(len(self.prompts), -1), scores))
+        return bool(found if found.ndim == 0 else found[row])
+
 
 def read_request(
     input_ids: torch.Tensor,
@@ -217,7 +216,8 @@ def read_request(
                 f"{type(streamer).__name__} cannot be honoured with {batch} prompts: stream one at a time"
             )
         for processor in logits_processor:
-            if type(processor).__name__ not in ROW_BY_ROW:
+            own = not type(processor).__module__.startswith("transformers.")
+            if own or type(processor).__name__ in _OF_ALL_ROWS:
                 raise DraftcertError(
                     f"{type(processor).__name__} cannot be honoured with {batch} prompts, which advance at their own "
                     "pace: decode one at a time"

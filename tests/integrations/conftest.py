@@ -1,5 +1,6 @@
 """A tiny target and its tokenizer."""
 
+import string
 from typing import Any
 
 import pytest
@@ -17,7 +18,10 @@ def model() -> Any:
 
 @pytest.fixture(scope="session")
 def tokenizer() -> Any:
-    """Words w0 to w60, one a token, padded on the left."""
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w0"))
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="w0", padding_side="left")
+    """Letters and digits, one a token, padded on the left."""
+    letters = (string.digits + string.ascii_letters)[:61]
+    model = tokenizers.models.WordLevel({letter: number for number, letter in enumerate(letters)}, unk_token="0")
+    characters = tokenizers.Tokenizer(model)
+    characters.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex("."), "isolated")
+    characters.decoder = tokenizers.decoders.Fuse()
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=characters, pad_token="0", padding_side="left")

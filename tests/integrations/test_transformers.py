@@ -4,7 +4,6 @@ Modelled on transformers' own tests of greedy and assisted generation (tests/gen
 """
 
 import queue
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import transformers
 from transformers.generation import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
 
-from draftcert.integrations.transformers import FOLDER, generate
+from draftcert.integrations.transformers import FOLDER, _learned, generate
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.theory import DraftcertError
 
@@ -132,7 +131,7 @@ def test_processors_and_criteria_see_each_token_once_in_order(model: Any) -> Non
 
 
 def test_stop_strings(model: Any, tokenizer: Any) -> None:
-    words = [f"w{end}" for end in ends(model)]
+    words = [tokenizer.decode([end]) for end in ends(model)]
     expected = greedy(model, **ONE, stop_strings=words, tokenizer=tokenizer)
     assert expected.shape[1] < len(PROMPT) + 24
     found = GreedyTreeDecoder(model).generate(PROMPT, 24, stop_strings=words, tokenizer=tokenizer)
@@ -244,11 +243,11 @@ def test_other_inputs_are_refused_by_name(model: Any) -> None:
         by_trees(model, input_ids=BATCH["input_ids"].flip(1), attention_mask=BATCH["attention_mask"].flip(1))
     with pytest.raises(DraftcertError, match="position_ids"):
         by_trees(model, **ONE, position_ids=torch.arange(6)[None] + 3)
-    with pytest.raises(DraftcertError, match="Heard.*3 prompts"):
+    with pytest.raises(DraftcertError, match=r"Heard.*3 prompts"):
         by_trees(model, **BATCH, streamer=Heard())
-    with pytest.raises(DraftcertError, match="Counting.*3 prompts"):
+    with pytest.raises(DraftcertError, match=r"Counting.*3 prompts"):
         by_trees(model, **BATCH, logits_processor=LogitsProcessorList([Counting()]))
-    with pytest.raises(DraftcertError, match="one line|no_such_option"):
+    with pytest.raises(DraftcertError, match="no_such_option"):
         GreedyTreeDecoder(model).generate(PROMPT, 8, no_such_option=3)
 
 
@@ -272,11 +271,9 @@ def test_a_masked_token_within_a_prompt_is_as_if_it_were_not_there(model: Any) -
 
 
 def test_learning_goes_on_from_call_to_call(model: Any) -> None:
-    class Seen(GreedyTreeDecoder):
-        pass
-
-    def passes(decoder: GreedyTreeDecoder, prompt: Sequence[int]) -> int:
-        return decoder.generate(prompt, 24).stats.target_passes
-
-    decoder = Seen(model, latency=None)
-    assert passes(decoder, PROMPT) > passes(decoder, PROMPT)
+    _learned.pop(model, None)
+    by_trees(model, **ONE)
+    (table, _) = vars(_learned[model])["members"]
+    known = len(table.table)
+    by_trees(model, input_ids=torch.tensor([[1, 2, 3]]))
+    assert 0 < known < len(table.table)

@@ -289,7 +289,7 @@ def test_fixed_shapes_give_the_same_output_by_few_shapes(architecture: str, tiny
     decoder = GreedyTreeDecoder(model, max_nodes=8, fixed_shapes=True)
     hook = model.register_forward_pre_hook(record, with_kwargs=True)
     try:
-        decoder.generate([1], 1)  # the model was hooked, so that it is tried anew
+        decoder.generate(prompts, 30, eos_token_id=())  # the model was hooked, so that it is tried anew
         shapes.clear()
         result = decoder.generate(prompts, 30, eos_token_id=())
     finally:

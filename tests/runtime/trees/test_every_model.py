@@ -23,5 +23,7 @@ def test_most_that_can_be_built_are_decoded() -> None:
     words = [each.partition(":")[0] for row in RECORDED["types"].values() for each in row.values()]
     assert words.count("WRONG") == 0
     assert words.count("right") > 0.6 * (len(words) - words.count("not built"))
-    assert {RECORDED["types"][kind]["eager"] for kind in ("gemma2", "gpt_oss", "llama4_text", "gemma3_text")} == {"right"}
+    assert {RECORDED["types"][kind]["eager"] for kind in ("gemma2", "gpt_oss", "llama4_text", "gemma3_text")} == {
+        "right"
+    }
     assert RECORDED["types"]["gpt_neo"]["eager"].startswith("refused: GPTNeoForCausalLM with eager attention")

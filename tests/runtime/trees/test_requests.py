@@ -76,7 +76,7 @@ def test_without_a_budget_as_much_as_is_usual_or_fits(tiny: Any, hf_greedy: Any)
         ({"max_new_tokens": torch.tensor(2.0)}, "max_new_tokens = tensor"),
         ({"eos_token_id": 1.5}, "eos_token_id = 1.5"),
         ({"eos_token_id": [2, -1]}, "eos_token_id = -1"),
-        ({"max_length": "long"}, "long"),
+        ({"max_new_tokens": None, "max_length": "long"}, "max_length"),
         ({"attention_mask": torch.ones(1, 3)}, "attention_mask"),
         ({"stop_strings": ["w3"]}, "tokenizer"),
         ({"unknown": 1}, "unknown"),

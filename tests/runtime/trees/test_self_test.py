@@ -28,7 +28,9 @@ def nothing_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def model_of(config: Any, attention: str = "sdpa") -> Any:
     torch.manual_seed(0)
-    made = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation=attention).eval()
+    made = transformers.AutoModelForCausalLM.from_config(
+        config, dtype=torch.float32, attn_implementation=attention
+    ).eval()
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.ndim == 2:
@@ -69,11 +71,15 @@ def test_wrong_kernels_are_refused(tiny: Any, monkeypatch: pytest.MonkeyPatch) -
     GreedyTreeDecoder(model, fast=False)
 
 
-def test_a_model_is_tried_once_until_it_changes(tiny: Any, nothing_known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_tried_once_until_it_changes(
+    tiny: Any, nothing_known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = copy.deepcopy(tiny())
     tried: list[int] = []
     test = self_test._test
-    monkeypatch.setattr(self_test, "_test", lambda model, engine, length: (tried.append(length), test(model, engine, length)))
+    monkeypatch.setattr(
+        self_test, "_test", lambda model, engine, length: (tried.append(length), test(model, engine, length))
+    )
     decoder = GreedyTreeDecoder(model)
     decoder.generate([1, 2, 3], 4)
     assert tried == [0]
@@ -140,4 +146,11 @@ def test_rounding_is_no_fault(dtype: torch.dtype, architecture: str, tiny: Any) 
 def test_verdicts_name_what_they_are_of(tiny: Any, nothing_known: Path) -> None:
     GreedyTreeDecoder(tiny(), latency=None)
     (kept,) = (nothing_known / "self-tests").iterdir()
-    assert set(json.loads(kept.read_text())["identity"]) >= {"model", "attention", "engine", "code", "versions", "length"}
+    assert set(json.loads(kept.read_text())["identity"]) >= {
+        "model",
+        "attention",
+        "engine",
+        "code",
+        "versions",
+        "length",
+    }
