@@ -94,7 +94,7 @@ PRESETS = MappingProxyType(
                 "most the target probability of the siblings tried so far, x included, divided by threshold_acc. The "
                 "certificate covers the first part: what it certifies is accepted whatever the coin. The default 1.0 "
                 "leaves the decision to the coin. The target is the one after temperature, top-k and top-p.",
-                "Neither: the first accepted child in the drafter's order, which is the likeliest where that order is right.",
+                "Neither: the first accepted child in the drafter's order, the likeliest where that order is right.",
                 "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh",
             ),
             Preset(

@@ -49,8 +49,8 @@ class Generation:
 
     `sequences` `[batch, length]`: inputs and new tokens, shorter rows padded on the right. `tokens`: the new tokens of
     each sequence, unpadded. `finish_reasons`: "eos", "length", "stopped" (by another criterion) or "interrupted" for
-    each. `past_key_values`: transformers' cache, for the next turn. `scores` and `logits`, where asked for: for every new
-    token the rows `[batch, vocab]` it was chosen from, with and without logits processors; 0 for what had ended.
+    each. `past_key_values`: transformers' cache, for the next turn. `scores` and `logits`, if asked for: for every
+    new token the rows `[batch, vocab]` it was chosen from, with and without logits processors; 0 for what had ended.
     """
 
     sequences: torch.Tensor
@@ -65,7 +65,7 @@ class Generation:
 
 @dataclass
 class _Sequence:
-    """`ids` `[1, longest]`: the row as given, then new tokens, of which `length` are there. `context`: without padding."""
+    """`ids` `[1, longest]`: the row as given and new tokens, `length` of them so far. `context`: without padding."""
 
     row: int
     ids: torch.Tensor
@@ -209,6 +209,8 @@ class GreedyTreeDecoder:
                 raise
             raise DraftcertError(f"generate refuses its arguments: {' '.join(str(error).split())}") from error
         generation: Generation = found[0]
+        if greedy and getattr(self.target.generation_config, "do_sample", False):
+            generation.stats.ignored["do_sample"] = "the model's configuration samples, and this is greedy decoding"
         if not isinstance(input_ids, torch.Tensor) and any(len(prompt) < width for prompt in prompts):
             rows = [[*prompt, *new] for prompt, new in zip(prompts, generation.tokens, strict=True)]
             generation.sequences = padded(rows, pad)
@@ -271,6 +273,9 @@ class GreedyTreeDecoder:
             self._idle.append((now, engine))
 
     def _lengths(self, max_new_tokens: Any, options: dict[str, Any], width: int) -> dict[str, Any]:
+        for name in ("max_length", "min_length", "min_new_tokens"):
+            if options.get(name) is not None:
+                options[name] = whole_number(options[name], name, 0)
         if max_new_tokens is not None:
             return {"max_new_tokens": whole_number(max_new_tokens, "max_new_tokens", 0)}
         known = (options.get("generation_config"), getattr(self.target, "generation_config", None))
@@ -367,7 +372,7 @@ class GreedyTreeDecoder:
             if len(going) < len(active):
                 active = [active[index] for index in going]
                 cache.keep(going)
-            trees, first = [self._propose(sequence, engine) for sequence in active], False
+            trees, first = [self._propose(sequence, engine, stats) for sequence in active], False
             drafted = perf_counter()
             logits = engine(trees, cache)
 
@@ -418,7 +423,7 @@ class GreedyTreeDecoder:
                 return tokens[:count]
         return tokens
 
-    def _propose(self, sequence: _Sequence, engine: TreeForward) -> Tree:
+    def _propose(self, sequence: _Sequence, engine: TreeForward, stats: DecodeStats) -> Tree:
         # A path of d nodes commits d + 1 tokens: deeper ones than the budget allows would be thrown away.
         depth = sequence.remaining - 1
         tree = sequence.drafter.propose(sequence.context, self.max_nodes, depth)
@@ -433,6 +438,8 @@ class GreedyTreeDecoder:
                 f"{self.max_nodes} to depth {depth}"
             )
         tree.check_vocabulary(engine.vocab_size)
+        if self.latency is not None and tree.probabilities is None:
+            stats.ignored["latency"] = "the drafter gives its trees no probabilities"
         return tree if self.latency is None else self.latency.prune(tree)
 
 

@@ -3,8 +3,8 @@
 Where the outputs part, the plain model's row (`plain`: no cache, no code of ours) says which of the two tokens is its
 greedy one and by how much. How far rounding moves that row is measured: the same row through caches that were filled
 in different pieces, alone and among other rows, as decoders evaluate it. A margin below twice the largest change of a
-logit can be flipped by it: `2 max|z - z'| < z_(1) - z_(2)` is what keeps the greedy token (B5). A change larger than any
-rounding is no noise: then the engine is wrong.
+logit can be flipped by it: `2 max|z - z'| < z_(1) - z_(2)` is what keeps the greedy token (B5). A change larger than
+any rounding is no noise: then the engine is wrong.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VERDICTS = {
     "numerical noise": "the margin is within what batching changes on this machine: either can be the greedy token",
     "different rule": "one output left the greedy token by more than noise, as a relaxed rule or sampling does",
     "true error": "neither output took the greedy token, and noise does not explain it",
-    "engine fault": "this engine's logits are further off the plain model's than rounding explains: it evaluates it wrong",
+    "engine fault": "logits of this engine are further off the plain model's than rounding explains: it is wrong",
 }
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Numbers of rows among which a row is evaluated."""
@@ -44,7 +44,7 @@ class Explanation:
     """What the first divergence is.
 
     `verdict`: a key of `VERDICTS`. `position`: index among the new tokens, `None` if there is none. `tokens`: the two
-    tokens there (`None` where an output has ended). `greedy`: the plain model's token; `ranks` and `logits`: of the two;
+    tokens there (`None` where an output has ended). `greedy`: the plain model's token. `ranks` and `logits` of the two;
     `margin`: gap of their logits. `noise`: largest change of a logit by cache history and number of rows;
     `certificate`: strict certificate of the row in nats, what the divergence of two evaluations must stay below.
     """

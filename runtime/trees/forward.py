@@ -88,7 +88,7 @@ class TreeForward:
     def begin(
         self, prompts: list[list[int]], cache: TreeCache, before: list[list[tuple[torch.Tensor, torch.Tensor]]] | None
     ) -> list[torch.Tensor]:
-        """`prefill`, where the states of the prompts' beginnings may be known `before`, and take everything as committed."""
+        """`prefill`, where states of the prompts' beginnings may be there `before`; all of the prompts is committed."""
         if before is None:
             logits = self.prefill(prompts, cache)
         else:

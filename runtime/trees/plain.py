@@ -64,15 +64,14 @@ def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
     size, unit = float(finite.double().pow(2).mean().sqrt()), torch.finfo(model.dtype).eps
     if behind > max(noise, unit**0.5 * size):  # half the digits of the numbers are lost to no rounding
         raise DraftcertError(
-            f"{type(model).__name__} is no causal model as it stands: a token changes the logits before it by {behind:.2g}"
+            f"{type(model).__name__} is no causal model as it is: a token changes logits before it by {behind:.2g}"
         )
     # Where rows happen to come out equal to the last bit, other numbers of rows still may not.
     return _TIMES_NOISE * max(noise, behind) + max(4 * unit, unit**0.5 / 16) * size
 
 
 def cached_row(model: Any, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
-    """Logits `[vocab]` after prompt and tokens as transformers' own greedy decoding has them: through its cache, one token
-    after the other."""
+    """Logits `[vocab]` after prompt and tokens by transformers' own cache, one token after the other."""
     cache: dict[str, Any] = {}
     with torch.inference_mode():
         for piece in (prompt, *([token] for token in tokens)):

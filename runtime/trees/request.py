@@ -1,4 +1,4 @@
-"""What is asked of a decoder: prompts in every form they come in, and what `generate` of transformers makes of its options.
+"""What is asked of a decoder: prompts in every form they come in, and what transformers makes of the options.
 
 transformers itself reads the options: `model.generate(..., custom_generate=function)` prepares logits processors,
 stopping criteria, lengths and special tokens, and hands them to the function. Here they are read from there, and
@@ -128,7 +128,7 @@ class Request:
             return None
         if columns >= self.given.shape[1]:
             raise DraftcertError(
-                f"the cache holds {columns} tokens and input_ids only {self.given.shape[1]}: give the ids of the whole text"
+                f"the cache holds {columns} tokens and input_ids only {self.given.shape[1]}: give the whole text"
             )
         layers = [(layer.keys, layer.values) for layer in self.past.layers]
         if any(keys is None or keys.shape[0] != len(self.prompts) or keys.shape[2] != columns for keys, _ in layers):
@@ -201,8 +201,8 @@ def read_request(
     mask = torch.ones_like(input_ids) if mask is None else mask.to(input_ids.device).ne(0).long()
     if mask.shape != input_ids.shape:
         raise DraftcertError(
-            f"attention_mask is {list(mask.shape)} and input_ids {list(input_ids.shape)}: give the ids of the whole text, "
-            "those in the cache too"
+            f"attention_mask is {list(mask.shape)} and input_ids {list(input_ids.shape)}: give the ids of the "
+            "whole text, those in the cache too"
         )
     if not bool(mask[:, -1].all()):
         raise DraftcertError("attention_mask hides the last token of a prompt: pad on the left (padding_side='left')")

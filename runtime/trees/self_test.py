@@ -55,8 +55,9 @@ def self_test(
 ) -> list[int]:
     """Try the engine on short texts, and at each length up to `reach` from which on the model may differ.
 
-    `fast`, `fixed_shapes`: as of `TreeForward`. `now`: the model's `structure`, if known. What was found right is kept in the user's cache folder by the
-    contents of the model and of this package. Returns the lengths that were tried, 0 for the short texts.
+    `fast`, `fixed_shapes`: as of `TreeForward`. `now`: the model's `structure`, if known. What was found right
+    is kept in the user's cache folder by the contents of the model and of this package. Returns the lengths that were
+    tried, 0 for the short texts.
 
     Raises:
         DraftcertError: the model, its attention and the first node whose logits are not those of the plain model.
@@ -145,7 +146,7 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
 
 @torch.inference_mode()
 def _evaluated(forward: TreeForward, length: int, tokens: Sequence[int], source: random.Random) -> Iterator[_Evaluated]:
-    """Prompts, the trees behind them, a path that is committed, trees again, and one sequence when another has ended."""
+    """Prompts, trees behind them, a path that is committed, trees again, and one sequence when another has ended."""
     texts = [source.choices(tokens, k=size) for size in ([length - 2] if length else _PROMPTS)]
     nodes, tail = (_FEWER, source.choices(tokens, k=length // 4 + 1)) if length else (_NODES, [])
     states = forward.new_cache([len(text) for text in texts], 3 * nodes + len(tail))

@@ -99,7 +99,7 @@ class DecodeStats:
     finish_reasons: dict[str, int] = field(default_factory=dict)
     judged: int = 0
     likely: int = 0
-    ignored: list[str] = field(default_factory=list)
+    ignored: dict[str, str] = field(default_factory=dict)
 
     def add(self, step: Step) -> None:
         """Count one step of one sequence (`target_passes` and the times are counted by pass, not here)."""
@@ -165,9 +165,7 @@ class DecodeStats:
     @property
     def warnings(self) -> list[str]:
         """What looks wrong with the drafter or the settings, each in a sentence; none if all is well."""
-        found = [
-            f"{setting} is ignored: {reason}" for setting, _, reason in (each.partition(": ") for each in self.ignored)
-        ]
+        found = [f"{setting} is ignored: {reason}" for setting, reason in self.ignored.items()]
         if self.suspicious:
             found.append(
                 f"no drafted token was accepted in {self.longest_zero_streak} steps on end: the drafter does not fit"
@@ -181,8 +179,8 @@ class DecodeStats:
         for depth in range(1, len(shares)):
             if self.accepted_at_depth[depth - 1] >= ENOUGH and shares[depth] < 0.1 * shares[depth - 1]:
                 found.append(
-                    f"acceptance falls from {shares[depth - 1]:.0%} at depth {depth} to {shares[depth]:.0%} behind it: the "
-                    "drafter goes wrong after its own tokens"
+                    f"acceptance falls from {shares[depth - 1]:.0%} at depth {depth} to {shares[depth]:.0%} behind it: "
+                    "the drafter goes wrong after its own tokens"
                 )
         return found
 

@@ -60,7 +60,7 @@ class Assistant(SuccessorDrafter):
         self._found: dict[tuple[int, ...], Successors] = {}
 
     def begin(self, prompt: Sequence[int]) -> Drafter:
-        """A drafter with an engine and a cache of its own for this sequence: the model may have changed since the last."""
+        """A drafter with an engine, of the model as it stands, and a cache of its own for this sequence."""
         fresh = copy.copy(self)
         fresh.forward = TreeForward(self.model)
         fresh._cache = fresh.forward.new_cache([len(prompt)], 64)
