@@ -16,12 +16,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-import transformers
 
 from ...support.cache import cached
 from ...theory.errors import DraftcertError
@@ -79,7 +79,7 @@ def self_test(
         "attention": model.config._attn_implementation,
         "engine": [*kind, library() is not None],
         "code": _code(),
-        "versions": [torch.__version__, transformers.__version__],
+        "versions": [torch.__version__, version("transformers")],
     }
     with evaluating(model):
         for length in unknown:

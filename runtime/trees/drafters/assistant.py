@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -47,7 +48,8 @@ class Assistant(SuccessorDrafter):
     ):
         self.loaded = draft if isinstance(draft, LoadedModel) else None
         self.model = draft if self.loaded is None else self.loaded.model
-        self.forward = TreeForward(self.model)
+        self.engine: Callable[[], TreeForward] = partial(TreeForward, self.model)
+        self.forward = self.engine()
         self.width, self.beam, self.depth, self.confidence = width, beam, depth, confidence
         self.vocab_size = min(self.forward.vocab_size, target_vocab_size or self.forward.vocab_size)
         if target_vocab_size not in (None, self.forward.vocab_size):
@@ -62,7 +64,7 @@ class Assistant(SuccessorDrafter):
     def begin(self, prompt: Sequence[int]) -> Drafter:
         """A drafter with an engine, of the model as it stands, and a cache of its own for this sequence."""
         fresh = copy.copy(self)
-        fresh.forward = TreeForward(self.model)
+        fresh.forward = self.engine()
         fresh._cache = fresh.forward.new_cache([len(prompt)], 64)
         fresh._found = {}
         return fresh
