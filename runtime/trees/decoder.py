@@ -201,7 +201,7 @@ class GreedyTreeDecoder:
             return found[0].sequences
 
         # Drafts are checked against the greedy token, whatever the model's own configuration would have.
-        greedy = {} if "generation_config" in options else {"do_sample": False}
+        greedy = {} if options.get("generation_config") else {"do_sample": False}
         try:
             self.target.generate(given.to(self.target.device), custom_generate=decode, **(greedy | options))
         except (TypeError, ValueError, RuntimeError) as error:

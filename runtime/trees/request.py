@@ -103,7 +103,8 @@ class Request:
     """What one call asks for.
 
     `given` `[batch, length]`: the ids as they came, padding included. `prompts`: each row's ids without what is masked.
-    `max_length`: of a row as given with its new tokens. `processors` and `criteria`: transformers' own.
+    `max_length`: of a row as given with its new tokens. `processors` and `criteria`: transformers' own. `past`: the
+    cache that is to be used and filled. `rows_kept`: of "scores" and "logits" what is to be returned.
     """
 
     given: torch.Tensor
@@ -230,6 +231,8 @@ def read_request(
     eos = getattr(generation_config, "_eos_token_tensor", None)
     pad = getattr(generation_config, "_pad_token_tensor", None)
     returned = generation_config.return_dict_in_generate
+    if past is not None and not (returned or past.get_seq_length() or getattr(past, "_is_user_defined", False)):
+        past = None  # transformers made it for this call, and nobody will see it
     return Request(
         given=input_ids,
         mask=mask,

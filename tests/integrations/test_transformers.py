@@ -277,3 +277,14 @@ def test_learning_goes_on_from_call_to_call(model: Any) -> None:
     known = len(table.table)
     by_trees(model, input_ids=torch.tensor([[1, 2, 3]]))
     assert 0 < known < len(table.table)
+
+
+def test_a_cache_of_the_users_is_filled(model: Any) -> None:
+    cache = transformers.DynamicCache(config=model.config)
+    first = by_trees(model, **ONE, past_key_values=cache)
+    assert cache.get_seq_length() == first.shape[1] - 1
+    assert torch.equal(greedy(model, input_ids=first, past_key_values=cache), greedy(model, input_ids=first))
+    with pytest.raises(DraftcertError, match="StaticCache"):
+        by_trees(model, **ONE, past_key_values=transformers.StaticCache(config=model.config, max_cache_len=64))
+    with pytest.raises(DraftcertError, match="give the whole text"):
+        by_trees(model, **ONE, past_key_values=cache)
