@@ -59,6 +59,27 @@ def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
     assert len(list((tmp_path / "cache" / "draftcert" / "latency").iterdir())) == 1
 
 
+def test_the_health_of_a_drafter_is_told(draftcert, folder):
+    run = generate(draftcert, folder, "recycling")
+    (record,) = json.loads(run.stdout)["prompts"]
+    assert record["warnings"] == []
+    assert record["longest_zero_streak"] >= 0
+    assert all(0 <= share <= 1 for share in record["acceptance_by_depth"])
+
+
+def test_doctor(draftcert, folder):
+    run = draftcert("doctor", folder, "--json")
+    found = json.loads(run.stdout)
+    assert (run.returncode, found["right"], found["tried"], found["later"]) == (0, True, [0], [])
+    assert "right" in draftcert("doctor", folder).stdout
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"architectures": ["BertLMHeadModel"], "model_type": "bert"}
+    (folder / "config.json").write_text(json.dumps(config))
+    run = draftcert("doctor", folder)
+    assert run.returncode == 1
+    assert "BertLMHeadModel is no causal model" in run.stdout
+
+
 @pytest.mark.parametrize(
     ("drafter", "message"),
     [("recycling:prior,later", "recycling takes 'prior'"), ("layers:0-7", "0 to 1")],

@@ -53,6 +53,43 @@ def test_zero_streaks_are_counted() -> None:
     assert stats.suspicious
 
 
+def chain(right: int, accepted: int) -> Step:
+    """A step with a chain of `right` likely tokens and one that is none, of which so many are accepted."""
+    logits = torch.zeros(right + 2, 61)
+    logits[:, 1], logits[:, 2:20] = 9.0, 1.0
+    tree = Tree((0, *[1] * right, 60), tuple(range(-1, right + 1)))
+    path = tuple(range(accepted + 1))
+    return Step(0, 4, tree, path, 1, (1,) * len(path), row_stats(logits, 16), step().seconds)
+
+
+def warned(*steps: Step, times: int = 60) -> list[str]:
+    stats = DecodeStats()
+    for each in steps * times:
+        stats.add(each)
+    return stats.warnings
+
+
+def test_what_looks_wrong_is_said_and_nothing_else() -> None:
+    assert warned(chain(2, 2), chain(3, 2), chain(2, 1)) == []
+    assert warned(step()) == []
+    assert warned(chain(2, 1), times=3) == []
+    (cliff,) = warned(chain(3, 1))
+    assert cliff.startswith("acceptance falls from 100% at depth 1 to 0%")
+    streak, ids = warned(chain(0, 0))
+    assert streak == "no drafted token was accepted in 60 steps on end: the drafter does not fit"
+    assert ids.startswith("of 60 drafted tokens 0 are among the target's likeliest")
+    stats = DecodeStats(ignored={"latency": "no reason"})
+    assert stats.warnings == ["latency is ignored: no reason"]
+
+
+def test_acceptance_by_depth() -> None:
+    stats = DecodeStats()
+    for each in (chain(2, 2), chain(2, 1), chain(2, 0), chain(0, 0)):
+        stats.add(each)
+    assert stats.acceptance_by_depth == [0.5, 0.5, 0.0]
+    assert DecodeStats().acceptance_by_depth == []
+
+
 def test_trace_file(tmp_path: Path, tiny: Any) -> None:
     with TraceWriter(tmp_path / "trace.jsonl") as write:
         result = GreedyTreeDecoder(tiny()).generate([1, 2, 3], 12, eos_token_id=(), on_step=write)

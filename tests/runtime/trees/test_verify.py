@@ -201,3 +201,61 @@ def test_a_family_of_one_s_own_decides(fork):
     tree = Tree((0, 1), (-1, 0))
     assert verify_tree(logits, tree, "multiplicative(1)").path == (0, 1)
     assert verify_tree(logits, tree, fork(1)).path == (0,)
+
+
+# Where a relaxed rule accepts several children, there are several paths.
+
+
+def all_accepted(logits: torch.Tensor, tree: Tree, rule: Rule) -> list[tuple[int, ...]]:
+    """Every path whose nodes are accepted, each by the row of its parent."""
+
+    def accepted(node: int) -> bool:
+        row = logits[tree.parents[node]]
+        order = sorted(range(V), key=lambda token: (-float(row[token]), token))
+        return order.index(tree.tokens[node]) < int(certify(row[None], rule).accepted[0])
+
+    return [path for path in map(tree.path, range(len(tree))) if all(map(accepted, path[1:]))]
+
+
+@pytest.mark.parametrize("text", RELAXED)
+@settings(max_examples=20)
+@given(case=cases())
+def test_the_longest_path_is_no_shorter_than_any(text: str, case: tuple[Tree, torch.Tensor]) -> None:
+    tree, logits = case
+    found = verify_tree(logits, tree, text, "longest").path
+    paths = all_accepted(logits, tree, parse_rule(text))
+    assert found in paths
+    assert len(found) == max(map(len, paths))
+    assert verify_tree(logits, tree, text).path in paths
+
+
+@given(cases())
+def test_under_strict_greedy_both_walks_are_one(case: tuple[Tree, torch.Tensor]) -> None:
+    tree, logits = case
+    assert verify_tree(logits, tree, STRICT, "longest") == verify_tree(logits, tree, STRICT)
+
+
+@pytest.mark.parametrize("text", RELAXED)
+@settings(max_examples=20)
+@given(case=cases(), nodes=st.integers(1, 11))
+def test_more_nodes_never_shorten_the_longest_path(text: str, case: tuple[Tree, torch.Tensor], nodes: int) -> None:
+    tree, logits = case
+    pruned = tree.pruned(nodes)
+    fewer = verify_tree(logits[: len(pruned)], pruned, text, "longest").path
+    assert len(verify_tree(logits, tree, text, "longest").path) >= len(fewer)
+
+
+def test_a_likelier_sibling_can_shorten_the_likeliest_path_only() -> None:
+    logits = torch.tensor([[0.4, 0.5, 0.1], [0.97, 0.02, 0.01], [0.97, 0.02, 0.01], [0.1, 0.1, 0.8]]).log()
+    rule = "additive(0.2)"
+    few, more = Tree((2, 0, 0), (-1, 0, 1)), Tree((2, 0, 0, 1), (-1, 0, 1, 0))
+    assert verify_tree(logits[:3], few, rule).path == (0, 1, 2)
+    assert verify_tree(logits, more, rule).path == (0, 3)
+    assert verify_tree(logits, more, rule, "longest").path == (0, 1, 2)
+    with pytest.raises(DraftcertError, match="no walk is called 'best'"):
+        verify_tree(logits, more, rule, "best")  # type: ignore[arg-type]
+
+
+def test_a_tree_as_deep_as_one_likes() -> None:
+    deep = Tree((0, *[1] * 3000), tuple(range(-1, 3000)))
+    assert len(verify_tree(predicts(*[1] * 3001), deep, "top_m(2)", "longest").path) == 3001
