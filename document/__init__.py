@@ -10,6 +10,7 @@ import sympy
 
 from ..support.files import write_whole
 from ..theory import RULES, DraftcertError, Formula
+from ..theory.deployed import DEPLOYED
 from ..theory.imports import optional
 from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
@@ -230,5 +231,19 @@ def rules_table() -> str:
     for preset in PRESETS.values():
         call = f"{preset.name}({', '.join(preset.example)})" if preset.example else preset.name
         cells = (f"`{call}`", f"`{preset(*preset.example)}`", preset.deployed_as, preset.differs, preset.citation)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    lines += [
+        "",
+        "## Deployed methods, and what is certified of each",
+        "",
+        "Also of methods that look at the drafter, flip a coin or remember earlier positions. `p` is the target, `q` "
+        "the drafter; the functions are those of `draftcert.numerics`.",
+        "",
+        "| system | option | a draft token x is accepted iff, or with | preset | certified | not certified | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for each in DEPLOYED:
+        preset = f"`{each.preset}`" if each.preset else ""
+        cells = (each.system, each.option, each.accepts, preset, each.certified, each.not_certified, each.source)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

@@ -3,6 +3,8 @@
 from .acceptance import MeanKLGuarantee, guaranteed_acceptance, mean_kl_for
 from .agreement import Agreed, agree
 from .certificate import ExactCertificate, certificate
+from .cost import log_loss, log_loss_bound
+from .joint_range import kl_for_divergence
 from .margins import MarginBound, margin_bounds
 from .report import ValidationReport
 from .sampling import kl_for_sampling_acceptance, sampling_acceptance, threshold_acceptance
@@ -20,7 +22,10 @@ __all__ = [
     "certificate",
     "certificate_from_top_logprobs",
     "guaranteed_acceptance",
+    "kl_for_divergence",
     "kl_for_sampling_acceptance",
+    "log_loss",
+    "log_loss_bound",
     "margin_bounds",
     "mean_kl_for",
     "sampling_acceptance",

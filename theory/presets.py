@@ -122,6 +122,37 @@ PRESETS = MappingProxyType(
                 "vllm-project/vllm, model_executor/layers/typical_acceptance_sampler.py; issue 5015",
             ),
             Preset(
+                "vllm_fly",
+                (),
+                (),
+                strict_greedy,
+                'proposed for vLLM, rejection_sample_method "fly" at temperature 0',
+                "The certificate covers what FLy accepts at once. It also overrides a rejection where the entropy of "
+                "the three likeliest tokens is at least fly_entropy_threshold and the drafts of the next "
+                "fly_window_size positions are accepted: that depends on later drafts, so no certificate of one "
+                "position covers it.",
+                "vllm-project/vllm, pull requests 50808 and 53987; arXiv 2511.22972",
+            ),
+            Preset(
+                "tensorrt_llm_strict",
+                (),
+                (),
+                strict_greedy,
+                "TensorRT-LLM by default at temperature 0, and outside of thinking",
+                "None: a draft token is kept iff it equals the target's token.",
+                "NVIDIA/TensorRT-LLM, _torch/speculative/mtp.py, sample_and_accept_draft_tokens",
+            ),
+            Preset(
+                "llama_cpp_greedy",
+                (),
+                (),
+                strict_greedy,
+                "llama.cpp at temperature 0",
+                "None: a draft token is kept iff it equals the token sampled from the target, which at temperature 0 "
+                "is the most likely one that the other samplers leave.",
+                "ggml-org/llama.cpp, common/sampling.cpp, common_sampler_sample_and_accept_n",
+            ),
+            Preset(
                 "vllm_relaxed_thinking",
                 ("relax_top_k", "relax_ratio"),
                 ("3", "1/2"),
