@@ -19,8 +19,10 @@ import mpmath
 from flint import arb, fmpq
 
 from ..theory import DraftcertError
-from ..theory.sampling import SAMPLING_ACCEPTANCE, SAMPLING_KL, SAMPLING_TANGENT
-from .balls import bit_size, formula_function, precision, to_fmpq, to_mpf
+from ..theory.sampling import ACCEPTANCE, KL, TANGENT, u, v
+from ..theory.sampling import kl as divergence
+from ..theory.sampling import lenience as allowed
+from .balls import ball_function, bit_size, precision, to_fmpq, to_mpf
 from .certificate import check_candidates, check_digits, projected
 from .enclosure import Enclosure, is_certain
 from .row import ExactRow, read_number, read_row
@@ -174,7 +176,8 @@ def _least_of(masses: Iterable[Fraction], with_mass: Callable[[fmpq, int], arb],
 
 # ---- all pairs -------------------------------------------------------------------------------------------------
 
-_KL, _ACCEPTANCE, _TANGENT = map(formula_function, (SAMPLING_KL, SAMPLING_ACCEPTANCE, SAMPLING_TANGENT))
+_KL, _ACCEPTANCE = (ball_function(expression, (u, v, allowed)) for expression in (KL, ACCEPTANCE))
+_TANGENT = ball_function(TANGENT, (u, v, divergence))
 
 
 @dataclass(frozen=True)

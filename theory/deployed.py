@@ -136,8 +136,9 @@ DEPLOYED = (
         "x among the k likeliest and p(x) >= p_(1) - delta, between the tokens that open and close thinking",
         "tensorrt_llm_relaxed",
         f"{STRICT} inside thinking; strict greedy outside",
-        "Where thinking ends inside a draft: the kernel sets delta to 0 at the closing token, so the positions after "
-        "it are judged strictly. Certify with the strict rule if that is to be covered.",
+        "The kernel changes delta only after a whole draft: behind a closing token in it positions are still judged by "
+        "the relaxed rule, behind an opening one still strictly. So the relaxed certificate holds from the pass after "
+        "the opening token on; strict greedy's holds everywhere.",
         "NVIDIA/TensorRT-LLM, mtp.py, commit 23ee85ee, and mtpKernels.cu, mtpRelaxedAcceptanceKernel",
     ),
     Deployment(

@@ -98,8 +98,9 @@ PRESETS = MappingProxyType(
                 lambda relaxed_topk, relaxed_delta: top_m(relaxed_topk) & additive(relaxed_delta),
                 "TensorRT-LLM relaxed acceptance for thinking (MTP)",
                 "Used between the tokens that open and close thinking only; outside, the kernel runs with delta 0, "
-                "which accepts every tied maximum among the top k. Probabilities of the raw logits, >=; ties at rank k "
-                "are resolved by torch.topk, here by lowest id. The threshold is computed in float32.",
+                "which accepts every tied maximum among the top k. It changes delta after a whole draft, not inside "
+                "one. Probabilities of the raw logits, >=; ties at rank k are resolved by torch.topk, here by lowest "
+                "id. The threshold is computed in float32.",
                 "NVIDIA/TensorRT-LLM, kernels/speculativeDecoding/mtpKernels.cu, mtpRelaxedAcceptanceKernel",
             ),
             Preset(
