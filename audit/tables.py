@@ -454,7 +454,7 @@ def ceiling(audit: Audit) -> Table:
         reached = kept.cumsum(1).mean(0)
         rows = [[m, bound, float(reached[m - 1]), float(reached[m - 1] / bound)] for m, bound in rows]
     return Table(
-        "ceiling",
+        "largest_acceptance",
         "Largest possible acceptance under sampling",
         "The target's mean mass on its m likeliest tokens, and on the m likeliest of the drafter where the audit kept "
         "their probabilities: what this drafter reaches of it.",
@@ -466,7 +466,7 @@ def ceiling(audit: Audit) -> Table:
 def sampled(audit: Audit) -> Table:
     """Guaranteed and measured acceptance of speculative sampling by lenience."""
     return Table(
-        "sampling",
+        "sampling_acceptance",
         "Acceptance of speculative sampling",
         "A lenience below 1 accepts more and lets the output depart from the target's distribution. It is measured "
         "without lenience: one minus the mean total variation.",
@@ -478,7 +478,7 @@ def sampled(audit: Audit) -> Table:
 def worth_serving(audit: Audit) -> Table:
     """Tokens a pass by the length of the drafts, and what a draft step may cost."""
     return Table(
-        "serving",
+        "tokens_a_pass",
         "Tokens a pass by length of the drafts",
         "As counted on the target's text, with a 95 % interval over prompts and with what the mean KL guarantees. A "
         "draft step that costs less than the break-even share of a target pass makes serving faster, if a check costs "
