@@ -57,7 +57,7 @@ def sampling_acceptance(kl: Any, lenience: Any = 1, *, probabilities: Any = None
     >>> print(sampling_acceptance("0.05", digits=5), sampling_acceptance("0.3", "1/2", digits=5))
     0.84233 0.72045
     >>> print(sampling_acceptance("0.05", probabilities=["0.9", "0.1"], digits=5))
-    0.84684
+    0.87992
 
     Source: Fedotov, Harremoes and Topsoe 2003 for lenience 1; else S2 of `draftcert.theory`.
     """
