@@ -2,6 +2,7 @@
 
 from .acceptance import MeanKLGuarantee, guaranteed_acceptance, mean_kl_for
 from .agreement import Agreed, agree
+from .ceiling import most_accepted
 from .certificate import ExactCertificate, certificate
 from .cost import log_loss, log_loss_bound
 from .joint_range import kl_for_divergence
@@ -28,6 +29,7 @@ __all__ = [
     "log_loss_bound",
     "margin_bounds",
     "mean_kl_for",
+    "most_accepted",
     "sampling_acceptance",
     "threshold_acceptance",
     "validate",
