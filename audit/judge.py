@@ -17,6 +17,7 @@ from ..runtime.rows.program import program
 from ..runtime.rows.projection import project
 from ..runtime.rows.threshold import Enclosure, Known, accepted_set
 from ..theory import Rule
+from ..theory.conditions import RankCondition
 from ..theory.presets import MEDUSA_FLOOR
 from .measure import is_hit
 from .records import Audit
@@ -28,6 +29,9 @@ class Judged:
 
     certificates: np.ndarray
     accepted: np.ndarray
+    log_loss: np.ndarray
+    """Nats that a token the rule lets pass can cost against the likeliest: exact where the kept tokens show all that
+    may be accepted, an upper bound from the rule's threshold elsewhere, infinite without one."""
     certified: np.ndarray | None
     hits: np.ndarray | None
 
@@ -59,4 +63,12 @@ class Judge:
         certificates = torch.where(accepted == 0, 0.0, value.clamp(min=0)).numpy()
         certified = None if self._kl is None else self._kl < certificates
         hits = None if self._ranks is None else is_hit(self._ranks, accepted, candidates).numpy()
-        return Judged(certificates, accepted.numpy(), certified, hits)
+        return Judged(certificates, accepted.numpy(), self._log_loss(rule).numpy(), certified, hits)
+
+    def _log_loss(self, rule: Rule) -> torch.Tensor:
+        stored = self._log.shape[1]
+        may_pass = accepted_set(program(rule), self._gaps, self._known, stored, sound=False)
+        shown = self._gaps.gather(-1, (may_pass.count - 1).clamp(min=0).unsqueeze(-1)).squeeze(-1)
+        by_rank = any(isinstance(each, RankCondition) and each.limit > stored for each in rule.conditions)
+        beyond = torch.full_like(shown, torch.inf) if by_rank else may_pass.gap
+        return torch.where(may_pass.count < stored, shown, torch.maximum(shown, beyond))

@@ -1,8 +1,9 @@
 """From an audit to settings: what rule, parameters and number of candidates reach a wanted acceptance at least risk.
 
 Risk is the share of positions where the rule lets more than the target's own greedy token pass: there the output can
-depart from the target's. Strict greedy has none. Of equal risk, fewer nodes win. What a rule does to the quality of
-the text is not promised by anything here.
+depart from the target's. Strict greedy has none. Of equal risk, fewer nodes win. How far a token that passes can lie
+below the target's likeliest is the log-loss that the rule allows, in nats a token; a budget of it can be set. What a
+rule does to the quality of the text is not promised by anything here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ..numerics import MeanKLGuarantee
+import mpmath
+
+from ..numerics import MeanKLGuarantee, sampling_acceptance
+from ..numerics.enclosure import Enclosure
 from ..theory import DraftcertError, Rule
 from ..theory.presets import PRESETS
 from .judge import Judge
@@ -23,11 +27,15 @@ MEASURES = ("guaranteed", "certified", "measured")
 
 @dataclass(frozen=True)
 class Wanted:
-    """An acceptance to reach, and by which of the `MEASURES`; `mean_kl` in place of the audited drafter's."""
+    """An acceptance to reach, and by which of the `MEASURES`; `mean_kl` in place of the audited drafter's.
+
+    `log_loss` is a budget: how many nats a token a rule may allow on average (S6 of `draftcert.theory`).
+    """
 
     acceptance: float = 0.8
     by: str = "guaranteed"
     mean_kl: float | None = None
+    log_loss: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no setting can mean."""
@@ -37,6 +45,8 @@ class Wanted:
             raise DraftcertError(f"by = '{self.by}': give one of {', '.join(MEASURES)}")
         if self.mean_kl is not None and not self.mean_kl >= 0:
             raise DraftcertError(f"mean_kl = {self.mean_kl}: a KL is a number of nats from 0 up")
+        if self.log_loss is not None and not self.log_loss >= 0:
+            raise DraftcertError(f"log_loss = {self.log_loss}: a budget is a number of nats a token from 0 up")
 
 
 @dataclass(frozen=True)
@@ -148,11 +158,15 @@ SYSTEMS = (
 
 @dataclass(frozen=True)
 class Setting:
-    """A rule and number of candidates with what it reaches on the audit. `certified` and `measured` need a drafter."""
+    """A rule and number of candidates with what it reaches on the audit. `certified` and `measured` need a drafter.
+
+    `log_loss` is what the rule allows on average, in nats a token.
+    """
 
     rule: Rule
     candidates: int
     risk: float
+    log_loss: float
     guaranteed: float
     needed_kl: float
     certified: float | None
@@ -200,6 +214,7 @@ def evaluate(audit: Audit, judge: Judge, rule: Rule, candidates: int, wanted: Wa
         rule,
         candidates,
         risk=float((judged.accepted > 1).mean()),
+        log_loss=float(judged.log_loss.mean()),
         guaranteed=0.0 if mean_kl is None else float(guarantee.acceptance(mean_kl)),
         needed_kl=guarantee.mean_kl(str(wanted.acceptance)),
         certified=None if judged.certified is None else float(judged.certified.mean()),
@@ -208,7 +223,9 @@ def evaluate(audit: Audit, judge: Judge, rule: Rule, candidates: int, wanted: Wa
 
 
 def recommend(audit: Audit, wanted: Wanted) -> list[Recommendation]:
-    """For each system the setting that reaches what is wanted at least risk.
+    """For each system the setting that reaches what is wanted at least risk, within the budget of log-loss if there is.
+
+    Where none does it is the best within the budget, or without one there the setting of least log-loss.
 
     Raises:
         DraftcertError: an audit without a drafter and no `mean_kl` to judge by.
@@ -225,11 +242,14 @@ def recommend(audit: Audit, wanted: Wanted) -> list[Recommendation]:
             for parameters in system.parameters
             for candidates in system.candidates
         ]
-        enough = [item for item in tried if item[0].reached(wanted.by) >= wanted.acceptance]
+        within = [item for item in tried if wanted.log_loss is None or item[0].log_loss <= wanted.log_loss]
+        enough = [item for item in within if item[0].reached(wanted.by) >= wanted.acceptance]
         if enough:
             setting, parameters = min(enough, key=lambda item: (item[0].risk, item[0].candidates, -item[0].guaranteed))
+        elif within:
+            setting, parameters = max(within, key=lambda item: (item[0].reached(wanted.by), -item[0].risk))
         else:
-            setting, parameters = max(tried, key=lambda item: (item[0].reached(wanted.by), -item[0].risk))
+            setting, parameters = min(tried, key=lambda item: (item[0].log_loss, -item[0].reached(wanted.by)))
         found.append(
             Recommendation(
                 system.name,
@@ -252,6 +272,47 @@ def promise(wanted: Wanted) -> Iterable[str]:
     if wanted.mean_kl is not None:
         yield "What is certified and measured is the audited drafter's, not that of one with this mean KL."
     yield (
+        "Log-loss allowed: by how many nats a token that passes can lie below the target's likeliest token there, on "
+        "average; it is about each next token given the text so far, not about the likelihood of another text."
+    )
+    yield (
         "Not promised: other prompts, text that differs from the target's own (all positions were measured on it), "
         "speed, and the quality of what a relaxed rule lets pass."
     )
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Speculative sampling with a lenience: the mean acceptance that a mean KL guarantees, and the measured one."""
+
+    lenience: str
+    guaranteed: float
+    measured: float | None
+
+
+LENIENCES = ("1", "0.8", "0.5")
+
+
+def sampling(audit: Audit, mean_kl: float | None = None) -> list[Sampling]:
+    """What speculative sampling at temperature 1 accepts on an audit, by S2 and S3 of `draftcert.theory`.
+
+    It is measured without lenience only, from the total variation at each position. Guarantees are rounded down.
+
+    Args:
+        audit: an audit with a drafter, unless `mean_kl` is given.
+        mean_kl: the mean KL of another drafter, in nats.
+    """
+    mean_kl = audit.mean_kl if mean_kl is None else mean_kl
+    measured = 1 - float(audit.column("total_variation").mean()) if audit.has_draft else None
+    return [
+        Sampling(
+            lenience, _below(sampling_acceptance(mean_kl, lenience, digits=17)), measured if lenience == "1" else None
+        )
+        for lenience in LENIENCES
+    ]
+
+
+def _below(number: Enclosure) -> float:
+    """A float not above the number."""
+    lower = number.lower
+    return float(lower) if mpmath.mpf(float(lower)) <= lower else math.nextafter(float(lower), -math.inf)

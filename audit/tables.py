@@ -17,8 +17,9 @@ from ..theory import parse_rule
 from .judge import Judge
 from .measure import RULES
 from .published import MODELS, PUBLISHED, Published
-from .recommendation import Wanted, nodes_per_accepted, promise, recommend
+from .recommendation import Wanted, nodes_per_accepted, promise, recommend, sampling
 from .records import Audit
+from .serving import drafts_by_length
 
 STRICT = RULES[0]
 PERCENTILES = ("p5", "p25", "p50", "p75", "p95")
@@ -97,6 +98,22 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
         ),
         Section("settings", "Recommended settings", *_recommendation(audit, wanted)),
         Section(
+            "cost",
+            "What acceptance costs",
+            "A rule that lets less likely tokens pass gains acceptance and allows log-loss: by how many nats a token "
+            "that passes can lie below the target's likeliest one there, on average over these positions. It is about "
+            "each next token given the text so far, not about the likelihood of another text as a whole.",
+            [acceptance_and_cost(audit)],
+        ),
+        Section(
+            "ceiling",
+            "What nobody can exceed",
+            "With sampling at temperature 1, a position accepts one of a drafter's m likeliest tokens with at most the "
+            "mass of the target's m likeliest, however good the drafter. Drafts that are sampled are not bound by it, "
+            "and greedy decoding accepts at most the drafts' length.",
+            [ceiling(audit)],
+        ),
+        Section(
             "undecided",
             "Tightest positions",
             "Where the target itself is nearly undecided, hardly any drafter can be certified.",
@@ -104,6 +121,21 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
         ),
     ]
     if audit.has_draft:
+        found += [
+            Section(
+                "sampling",
+                "Speculative sampling",
+                "Drafts that are sampled and accepted with probability min(1, target/(lenience draft)): without "
+                "lenience the output follows the target. The guarantee is the mean KL's, sharp over all drafters.",
+                [sampled(audit)],
+            ),
+            Section(
+                "serving",
+                "Is this drafter worth serving?",
+                "Strict greedy, one candidate. `draftcert recommend --draft-cost` says which length is the fastest.",
+                [worth_serving(audit)],
+            ),
+        ]
         found.append(
             Section(
                 "training",
@@ -350,7 +382,7 @@ def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
         [
             *(each.system, "yes" if each.reached else "no", str(each.setting.rule), each.setting.candidates),
             *(each.setting.guaranteed, each.setting.certified, each.setting.measured, each.setting.nodes),
-            *(each.setting.risk, each.setting.needed_kl),
+            *(each.setting.risk, each.setting.log_loss, each.setting.needed_kl),
         ]
         for each in found
     ]
@@ -358,10 +390,11 @@ def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
         "recommendation",
         f"Settings for at least {wanted.acceptance:.0%} {wanted.by} acceptance",
         "Per system the setting that reaches it at least risk, or its best where none does. 'KL needed' is the mean KL "
-        "below which this setting guarantees the acceptance: what to train the drafter to.",
+        "below which this setting guarantees the acceptance: what to train the drafter to. 'log-loss' is what the rule "
+        "allows, in nats a token.",
         (
             *("system", "reached", "rule", "candidates", "guaranteed", "certified", "measured", "nodes", "risk"),
-            "KL needed",
+            *("log-loss", "KL needed"),
         ),
         reached,
     )
@@ -374,6 +407,89 @@ def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
         [[each.system, each.settings, each.differs] for each in found],
     )
     return " ".join(promise(wanted)), [numbers, configuration]
+
+
+SWEPT = {
+    "multiplicative": ("0.9", "0.7", "0.5", "0.3", "0.2", "0.1", "0.05", "0.02"),
+    "additive": ("0.02", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5"),
+    "absolute": ("0.9", "0.7", "0.5", "0.3", "0.2", "0.1", "0.05", "0.02"),
+    "top_m": ("1", "2", "3", "4", "6", "8"),
+}
+"""Parameters of the rules that are compared by what they cost."""
+TYPICAL_KL = 0.1
+"""The mean KL to compare at where no drafter was audited."""
+
+
+def acceptance_and_cost(audit: Audit) -> Table:
+    """Guaranteed acceptance against the log-loss allowed, by rule and parameter."""
+    judge, mean_kl = Judge(audit), audit.mean_kl if audit.has_draft else TYPICAL_KL
+    rows = []
+    for family, values in SWEPT.items():
+        for value in values:
+            judged = judge(rule := parse_rule(f"{family}({value})"), 1)
+            cost = float(judged.log_loss.mean())
+            if np.isfinite(cost):
+                guaranteed = float(MeanKLGuarantee(judged.certificates).acceptance(mean_kl))
+                rows.append([str(rule), cost, *(guaranteed if name == family else None for name in SWEPT)])
+    return Table(
+        "acceptance_and_cost",
+        "Guaranteed acceptance against log-loss allowed",
+        f"One candidate, a drafter of mean KL {mean_kl:.3g} nats. Of two rules with the same acceptance the one "
+        "further left lets less pass. Rules that allow any loss at some position are left out.",
+        ("rule", "log-loss allowed", *SWEPT),
+        rows,
+        Chart("log-loss allowed", tuple(SWEPT), "log-loss allowed, nats a token", "guaranteed acceptance"),
+    )
+
+
+def ceiling(audit: Audit) -> Table:
+    """The mass of the target's likeliest tokens, and of the drafter's among the kept ones."""
+    masses = np.exp(audit.column("top_logprobs"))
+    most = masses.cumsum(1).mean(0)
+    candidates = [m for m in audit.configuration.grid.candidates if m <= masses.shape[1]]
+    rows: list[list[Any]] = [[m, float(most[m - 1])] for m in candidates]
+    if audit.has_draft:
+        ranks = audit.column("draft_target_ranks")
+        kept = np.where(ranks <= masses.shape[1], np.take_along_axis(masses, ranks.clip(max=masses.shape[1]) - 1, 1), 0)
+        reached = kept.cumsum(1).mean(0)
+        rows = [[m, bound, float(reached[m - 1]), float(reached[m - 1] / bound)] for m, bound in rows]
+    return Table(
+        "largest_acceptance",
+        "Largest possible acceptance under sampling",
+        "The target's mean mass on its m likeliest tokens, and on the m likeliest of the drafter where the audit kept "
+        "their probabilities: what this drafter reaches of it.",
+        ("candidates", "at most", *(("this drafter", "share") if audit.has_draft else ())),
+        rows,
+    )
+
+
+def sampled(audit: Audit) -> Table:
+    """Guaranteed and measured acceptance of speculative sampling by lenience."""
+    return Table(
+        "sampling_acceptance",
+        "Acceptance of speculative sampling",
+        "A lenience below 1 accepts more and lets the output depart from the target's distribution. It is measured "
+        "without lenience: one minus the mean total variation.",
+        ("lenience", "guaranteed", "measured"),
+        [[each.lenience, each.guaranteed, each.measured] for each in sampling(audit)],
+    )
+
+
+def worth_serving(audit: Audit) -> Table:
+    """Tokens a pass by the length of the drafts, and what a draft step may cost."""
+    return Table(
+        "tokens_a_pass",
+        "Tokens a pass by length of the drafts",
+        "As counted on the target's text, with a 95 % interval over prompts and with what the mean KL guarantees. A "
+        "draft step that costs less than the break-even share of a target pass makes serving faster, if a check costs "
+        "one pass.",
+        ("length", "tokens a pass", "low", "high", "guaranteed", "break-even cost"),
+        [
+            [each.length, each.tokens, each.low, each.high, each.guaranteed, each.break_even]
+            for each in drafts_by_length(audit)
+        ],
+        Chart("length", ("tokens a pass", "low", "high", "guaranteed"), "length of the drafts", "tokens a pass"),
+    )
 
 
 def tightest(audit: Audit) -> Table:

@@ -11,6 +11,7 @@ import sympy
 from ..support.files import writable_folder, write_whole
 from ..support.text import visible_value, with_policy
 from ..theory import RULES, DraftcertError, Formula
+from ..theory.deployed import DEPLOYED
 from ..theory.imports import optional
 from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
@@ -233,5 +234,19 @@ def rules_table() -> str:
         call = f"{preset.name}({', '.join(preset.example)})" if preset.example else preset.name
         stands_for = f"`{preset(*preset.example)}`"
         cells = (f"`{call}`", stands_for, preset.deployed_as, preset.differs, preset.walk, preset.citation)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    lines += [
+        "",
+        "## Deployed methods, and what is certified of each",
+        "",
+        "Also of methods that look at the drafter, flip a coin or remember earlier positions. `p` is the target, `q` "
+        "the drafter; the functions are those of `draftcert.numerics`.",
+        "",
+        "| system | option | a draft token x is accepted iff, or with | preset | certified | not certified | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for each in DEPLOYED:
+        preset = f"`{each.preset}`" if each.preset else ""
+        cells = (each.system, each.option, each.accepts, preset, each.certified, each.not_certified, each.source)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ from ..support.text import styles_as_classes
 from ..theory import Rule, parse_rule
 from ..theory.conditions import Condition, RankCondition, ThresholdCondition, fold_conditions
 from ..theory.pool import select_pool
-from ..theory.sampling import SAMPLING_ACCEPTANCE, SAMPLING_KL, lenience, u, v
+from ..theory.sampling import ACCEPTANCE, KL, lenience, u, v
 from ..theory.statistics import TOP
 from ..theory.theorem import ExactValue, Infimum, Limit, Supremum
 from ..theory.theorems import THEOREMS
@@ -204,8 +204,7 @@ def least_acceptance() -> Figure:
         low = (high - allowed * theta)[high > 1]
         high = high[high > 1]
         divergence, accepted = (
-            sympy.lambdify((u, v, lenience), formula.expression)(low, high, allowed)
-            for formula in (SAMPLING_KL, SAMPLING_ACCEPTANCE)
+            sympy.lambdify((u, v, lenience), expression)(low, high, allowed) for expression in (KL, ACCEPTANCE)
         )
         axes.plot([0, *divergence], [1, *accepted], color=f"C{colour}", label=f"l = {text}")
     axes.set(xlabel="KL(p||q) at most (nats)", ylabel="acceptance at least", xlim=(0, 2), ylim=(0, 1))

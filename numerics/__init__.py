@@ -4,7 +4,10 @@ from typing import TYPE_CHECKING
 
 from ..theory.imports import lazy_names
 from .acceptance import MeanKLGuarantee, guaranteed_acceptance, mean_kl_for
+from .ceiling import most_accepted
 from .certificate import ExactCertificate, certificate
+from .cost import log_loss, log_loss_bound
+from .joint_range import kl_for_divergence
 from .margins import MarginBound, margin_bounds
 from .sampling import kl_for_sampling_acceptance, sampling_acceptance, threshold_acceptance
 from .top_logprobs import CertificateInterval, certificate_from_top_logprobs
@@ -27,9 +30,13 @@ __all__ = [
     "certificate",
     "certificate_from_top_logprobs",
     "guaranteed_acceptance",
+    "kl_for_divergence",
     "kl_for_sampling_acceptance",
+    "log_loss",
+    "log_loss_bound",
     "margin_bounds",
     "mean_kl_for",
+    "most_accepted",
     "sampling_acceptance",
     "threshold_acceptance",
     "validate",

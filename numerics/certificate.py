@@ -101,7 +101,7 @@ def certificate(
     row = read_row(probabilities, normalize=normalize)
     check_candidates(candidates, len(row))
     check_digits(digits)
-    ratio = _logit_ratio(logits, logit_ratio, len(row)) if rule.needs_logits else None
+    ratio = logit_ratio_of(logits, logit_ratio, len(row)) if rule.needs_logits else None
     found = certificate_of_row(row, rule, candidates, digits, ratio)
     if witness is not None:
         with long_integers():
@@ -192,7 +192,8 @@ def _proof(found: ExactCertificate, logit_ratio: Fraction | None) -> dict[str, A
     return proof
 
 
-def _logit_ratio(logits: Any, ratio: Any, tokens: int) -> Fraction | None:
+def logit_ratio_of(logits: Any, ratio: Any, tokens: int) -> Fraction | None:
+    """`z_(2)/z_(1)`, exactly, as it is given or from the logits; None without either."""
     if ratio is not None:
         return read_number(ratio, "logit_ratio")
     if logits is None:

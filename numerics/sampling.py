@@ -19,8 +19,10 @@ import mpmath
 from flint import arb, fmpq
 
 from ..theory import DraftcertError
-from ..theory.sampling import SAMPLING_ACCEPTANCE, SAMPLING_KL, SAMPLING_TANGENT
-from .balls import bit_size, formula_function, precision, to_fmpq, to_mpf
+from ..theory.sampling import ACCEPTANCE, KL, TANGENT, u, v
+from ..theory.sampling import kl as divergence
+from ..theory.sampling import lenience as allowed
+from .balls import ball_function, bit_size, precision, to_fmpq, to_mpf
 from .certificate import check_candidates, check_digits, projected
 from .enclosure import Enclosure, is_certain
 from .row import ExactRow, read_number, read_row
@@ -55,7 +57,7 @@ def sampling_acceptance(kl: Any, lenience: Any = 1, *, probabilities: Any = None
     >>> print(sampling_acceptance("0.05", digits=5), sampling_acceptance("0.3", "1/2", digits=5))
     0.84233 0.72045
     >>> print(sampling_acceptance("0.05", probabilities=["0.9", "0.1"], digits=5))
-    0.84684
+    0.87992
 
     Source: Fedotov, Harremoes and Topsoe 2003 for lenience 1; else S2 of `draftcert.theory`.
     """
@@ -98,7 +100,7 @@ def kl_for_sampling_acceptance(
         DraftcertError: an acceptance outside [0, 1], a lenience outside (0, 1], or no distribution.
 
     >>> print(kl_for_sampling_acceptance("0.9", digits=5), kl_for_sampling_acceptance("0.9", "1/2", digits=5))
-    0.020045 0.089022
+    0.020045 0.088952
 
     Source: S2 of `draftcert.theory`.
     """
@@ -174,7 +176,8 @@ def _least_of(masses: Iterable[Fraction], with_mass: Callable[[fmpq, int], arb],
 
 # ---- all pairs -------------------------------------------------------------------------------------------------
 
-_KL, _ACCEPTANCE, _TANGENT = map(formula_function, (SAMPLING_KL, SAMPLING_ACCEPTANCE, SAMPLING_TANGENT))
+_KL, _ACCEPTANCE = (ball_function(expression, (u, v, allowed)) for expression in (KL, ACCEPTANCE))
+_TANGENT = ball_function(TANGENT, (u, v, divergence))
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,19 @@ from .presets import PRESETS, Preset
 from .rule import Rule, RuleFamily, all_of, any_of
 from .rules import RULES
 
+_GUARANTEED = "`sampling_acceptance` gives the acceptance that a KL guarantees"
 NOT_A_RULE = MappingProxyType(
     {
         "fuzzy": "fuzzy speculative decoding accepts on a divergence between target and draft, so its accepted set is "
-        "not a function of the target alone and has no certificate of this kind",
+        "not a function of the target alone and has no certificate of this kind; `kl_for_divergence` certifies it",
         "rejection_sampl": "rejection sampling accepts with probability min(1, p/q), so its accepted set is neither "
-        "deterministic nor a function of the target alone and has no certificate of this kind",
+        f"deterministic nor a function of the target alone and has no certificate of this kind; {_GUARANTEED}",
+        "speculative_sampl": f"speculative sampling accepts with probability min(1, p/q); {_GUARANTEED}",
+        "lenien": f"a lenience accepts with probability min(1, p/(l q)); {_GUARANTEED}",
+        "block_verif": f"block verification looks at the drafter's probabilities; {_GUARANTEED}, as a lower bound",
+        "entropy_verif": f"entropy verification accepts with probability min(1, p/(l q)); {_GUARANTEED}",
+        "cactus": f"Cactus accepts with a probability that depends on the drafter's; {_GUARANTEED}, as a lower bound",
+        "synthetic": "a synthetic acceptance does not look at the target at all: it accepts at the rate that is set",
         "ensemble": "a mixture of target and draft decides, so the accepted set is not a function of the target alone "
         "and has no certificate of this kind",
     }

@@ -104,8 +104,9 @@ PRESETS = MappingProxyType(
                 lambda relaxed_topk, relaxed_delta: top_m(relaxed_topk) & additive(relaxed_delta),
                 "TensorRT-LLM relaxed acceptance for thinking (MTP)",
                 "Used between the tokens that open and close thinking only; outside, the kernel runs with delta 0, "
-                "which accepts every tied maximum among the top k. Probabilities of the raw logits, >=; ties at rank k "
-                "are resolved by torch.topk, here by lowest id. The threshold is computed in float32.",
+                "which accepts every tied maximum among the top k. It changes delta after a whole draft, not inside "
+                "one. Probabilities of the raw logits, >=; ties at rank k are resolved by torch.topk, here by lowest "
+                "id. The threshold is computed in float32.",
                 "Either: drafts are chains.",
                 "NVIDIA/TensorRT-LLM, kernels/speculativeDecoding/mtpKernels.cu, mtpRelaxedAcceptanceKernel",
             ),
@@ -129,6 +130,40 @@ PRESETS = MappingProxyType(
                 "None for acceptance; the engine that had this sampler (V0) has been removed since.",
                 "Either: drafts are chains.",
                 "vllm-project/vllm, model_executor/layers/typical_acceptance_sampler.py; issue 5015",
+            ),
+            Preset(
+                "vllm_fly",
+                (),
+                (),
+                strict_greedy,
+                'proposed for vLLM, rejection_sample_method "fly" at temperature 0',
+                "The certificate covers what FLy accepts at once. It also overrides a rejection where the entropy of "
+                "the three likeliest tokens is at least fly_entropy_threshold and the drafts of the next "
+                "fly_window_size positions are accepted: that depends on later drafts, so no certificate of one "
+                "position covers it.",
+                "Either: drafts are chains.",
+                "vllm-project/vllm, pull requests 50808 and 53987; arXiv 2511.22972",
+            ),
+            Preset(
+                "tensorrt_llm_strict",
+                (),
+                (),
+                strict_greedy,
+                "TensorRT-LLM by default at temperature 0, and outside of thinking",
+                "None: a draft token is kept iff it equals the target's token.",
+                "Either: drafts are chains.",
+                "NVIDIA/TensorRT-LLM, _torch/speculative/mtp.py, sample_and_accept_draft_tokens",
+            ),
+            Preset(
+                "llama_cpp_greedy",
+                (),
+                (),
+                strict_greedy,
+                "llama.cpp at temperature 0",
+                "None: a draft token is kept iff it equals the token sampled from the target, which at temperature 0 "
+                "is the most likely one that the other samplers leave.",
+                "Either: drafts are chains.",
+                "ggml-org/llama.cpp, common/sampling.cpp, common_sampler_sample_and_accept_n",
             ),
             Preset(
                 "vllm_relaxed_thinking",

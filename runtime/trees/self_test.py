@@ -26,8 +26,8 @@ import torch
 from ...support.cache import cached
 from ...theory.errors import DraftcertError
 from ..models.evaluating import evaluating
-from ..models.structure import content, structure
 from ..models.layers.bindings import library
+from ..models.structure import content, structure
 from .forward import TreeForward
 from .plain import distance, plain_logits, tolerance
 from .tree import Tree

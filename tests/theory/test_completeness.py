@@ -1,12 +1,15 @@
 """A rule that is not registered, tested, documented and in the docs table fails here."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
+import draftcert.numerics
 from draftcert.document import rules_table
-from draftcert.theory import RULES
+from draftcert.theory import RULES, DraftcertError, parse_rule
+from draftcert.theory.deployed import DEPLOYED
 from draftcert.theory.order import order_fact
 from draftcert.theory.presets import PRESETS, example_rules
 
@@ -48,3 +51,28 @@ def test_rule_is_in_the_docs_table(name: str):
 def test_the_docs_table_is_current():
     """`draftcert codegen` renews it."""
     assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == rules_table()
+
+
+def test_every_preset_is_deployed_somewhere_and_every_deployed_preset_exists():
+    named = {each.preset for each in DEPLOYED if each.preset}
+    assert named <= set(PRESETS)
+    assert set(PRESETS) - named == {"vllm_typical"}, "of an engine that has been removed"
+
+
+@pytest.mark.parametrize("each", DEPLOYED, ids=lambda each: f"{each.system}, {each.option[:20]}")
+def test_a_deployed_method_says_what_is_certified_and_where_it_was_read(each):
+    assert each.certified
+    assert each.not_certified.endswith(".")
+    assert each.source
+    functions = re.findall(r"(\w+)\(", each.certified)
+    assert all(hasattr(draftcert.numerics, name) for name in functions)
+    if each.preset is None:
+        assert functions or "none is needed" in each.certified
+
+
+def test_functions_of_the_deployed_methods_are_named_where_such_rules_are_refused():
+    for name in ("rejection_sampling", "speculative_sampling", "lenience(0.5)", "block_verify", "entropy_verify(1, 1)"):
+        with pytest.raises(DraftcertError, match="sampling_acceptance"):
+            parse_rule(name)
+    with pytest.raises(DraftcertError, match="kl_for_divergence"):
+        parse_rule("fuzzy(0.1)")

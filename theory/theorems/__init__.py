@@ -13,7 +13,6 @@ from ..errors import DraftcertError
 from ..formula import Formula
 from ..formulas import FORMULAS
 from ..margins import MARGIN_FORMULAS, SUPREMUM_FORMULAS
-from ..sampling import SAMPLING_FORMULAS
 from ..theorem import Theorem
 
 _GROUPS = "TMBS"
@@ -38,7 +37,7 @@ THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType(
 """All theorems by name."""
 
 EVERY_FORMULA: MappingProxyType[str, Formula] = MappingProxyType(
-    {**FORMULAS, **MARGIN_FORMULAS, **SUPREMUM_FORMULAS, **DIVERGENCE_FORMULAS, **SAMPLING_FORMULAS}
+    {**FORMULAS, **MARGIN_FORMULAS, **SUPREMUM_FORMULAS, **DIVERGENCE_FORMULAS}
 )
 """All formulas that the theorems establish, by name: those that are compiled, of the margin bounds, and the others."""
 

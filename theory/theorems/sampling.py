@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-from sympy import Expr, S, log, oo, symbols
+from sympy import S, log, oo, symbols
 
-from ..formula import Formula
 from ..functions import Bennett
-from ..sampling import LENIENCE, SAMPLING_ACCEPTANCE, SAMPLING_KL, SAMPLING_TANGENT, kl, lenience, u, v
+from ..sampling import ACCEPTANCE, KL, LENIENCE, TANGENT, kl, lenience, u, v
 from ..theorem import (
     AtLeast,
     Equal,
-    Establishes,
     Evident,
     Range,
     Role,
@@ -91,10 +89,7 @@ _t, _coth = log(_z) / 2, (_z + 1) / (_z - 1)
 _WITHOUT_LENIENCE = {u: log(_z) / (_z - 1), v: _z * log(_z) / (_z - 1)}
 
 
-def _at_lenience(formula: Formula) -> Expr:
-    """A formula at the lenience that belongs to the two ratios."""
-    return formula.expression.xreplace({lenience: LENIENCE.expression})
-
+_KL, _ACCEPTANCE = (expression.xreplace({lenience: LENIENCE}) for expression in (KL, ACCEPTANCE))
 
 S2 = Theorem(
     name="S2",
@@ -151,22 +146,11 @@ S2 = Theorem(
                 rest=NOTHING,
             ),
         ),
-        Equal(_two_coins, _at_lenience(SAMPLING_KL), _RATIOS),
-        Equal(1 - _draft + _target / LENIENCE.expression, _at_lenience(SAMPLING_ACCEPTANCE), _RATIOS),
-        Equal(
-            _at_lenience(SAMPLING_ACCEPTANCE),
-            SAMPLING_TANGENT.expression.xreplace({kl: _at_lenience(SAMPLING_KL)}),
-            _RATIOS,
-        ),
-        Equal(LENIENCE.expression, (v - u) / (log(v) - log(u)), _RATIOS),
+        Equal(_two_coins, _KL, _RATIOS),
+        Equal(1 - _draft + _target / LENIENCE, _ACCEPTANCE, _RATIOS),
+        Equal(_ACCEPTANCE, TANGENT.xreplace({kl: _KL}), _RATIOS),
     ),
-    establishes=(
-        Establishes(LENIENCE),
-        Establishes(SAMPLING_KL, {lenience: LENIENCE.expression}),
-        Establishes(SAMPLING_ACCEPTANCE, {lenience: LENIENCE.expression}),
-        Establishes(SAMPLING_TANGENT, {kl: _at_lenience(SAMPLING_KL)}),
-    ),
-    citation=SAMPLING_KL.citation,
+    citation="Fedotov, Harremoes and Topsoe, IEEE Trans. Inf. Theory 49 (2003) 1491-1498, for l = 1; draftcert",
 )
 
 # ---- S2r -------------------------------------------------------------------------------------------------------
