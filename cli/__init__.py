@@ -15,6 +15,7 @@ from .cite import cite
 from .codegen import codegen
 from .console import err
 from .derive import derive
+from .doctor import doctor
 from .explain import explain
 from .generate import generate
 from .recommend import recommend
@@ -31,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-for command in (derive, check, validate, certify, codegen, generate, explain, recommend, reproduce, cite):
+for command in (derive, check, validate, certify, codegen, generate, explain, doctor, recommend, reproduce, cite):
     app.command()(command)
 app.add_typer(audit, name="audit")
 app.add_typer(bench, name="bench")

@@ -15,6 +15,7 @@ from .console import Json, err, finish, out, print_json
 
 if TYPE_CHECKING:
     from ..runtime.models import LoadedModel
+    from ..runtime.trees.explain import Explanation
 
 HARMLESS = ("identical", "exact tie", "numerical noise", "stopped early")
 """What two greedy outputs of one model may be to each other."""
@@ -40,7 +41,7 @@ def explain(
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Find the first divergence of two outputs and say what it is: tie, noise, rule, prompt, budget or a true error.
+    """Find the first divergence of two outputs and say what it is: tie, noise, rule, prompt, budget, error or engine.
 
     Exit status 1 if any pair differs by more than a tie, numerical noise or a budget.
 
@@ -67,10 +68,16 @@ def explain(
         found = run(target, a.prompt, a.tokens, b.tokens, second_prompt=b.prompt)
         explained.append((a.id, found))
         if not as_json:
-            out.print(f"{visible(a.id)}: {found.verdict}. {found.text}")
+            out.print(f"{visible(a.id)}: {found.verdict}. {found.text}{_measured(found)}")
     if as_json:
         print_json({"target": target.name, "outputs": [{"id": name} | asdict(found) for name, found in explained]})
     finish(all(found.verdict in HARMLESS for _, found in explained))
+
+
+def _measured(found: Explanation) -> str:
+    if found.position is None or found.margin is None:
+        return ""
+    return f" (new token {found.position}: margin {found.margin:.3g}, noise {found.noise:.3g})"
 
 
 def _document(path: Path) -> object:

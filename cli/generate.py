@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.table import Table
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..runtime.models import LoadedModel
     from ..runtime.trees.decoder import Generation
     from ..runtime.trees.trace import Step
-
-
-"""What `recycling:` may be followed by: the prior, and one shape of trees other than best-first."""
 
 
 class TextStream:
@@ -71,10 +68,13 @@ def generate(
     ] = "recycling+lookup",
     rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens to generate at most.")] = 128,
-    max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree, its root included.")] = 16,
+    choice: Annotated[
+        str, typer.Option(help="Path of a relaxed rule: likeliest, or longest as Medusa's.")
+    ] = "likeliest",
+    max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree at most, its root included.")] = 32,
     cost_aware: Annotated[
         bool, typer.Option(help="Only as many nodes as pay by the target's latency, measured here once and cached.")
-    ] = False,
+    ] = True,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     compare: Annotated[
@@ -105,7 +105,7 @@ def generate(
     latency = "measured" if cost_aware else None
     with err.status("loading the drafter; a prior is asked of the target once per model"):
         drafted_by = drafter_by_name(drafter, target)
-    decoder = GreedyTreeDecoder(target, drafted_by, acceptance, max_nodes, latency)
+    decoder = GreedyTreeDecoder(target, drafted_by, acceptance, max_nodes, latency, choice=cast(Any, choice))
     records: list[dict[str, Any]] = []
     with ExitStack() as stack:
         write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
@@ -131,6 +131,8 @@ def generate(
             records.append(record)
             if not as_json:
                 out.print(_line(record), style="dim")
+                for warning in record["warnings"]:
+                    out.print(f"warning: {warning}", style="yellow")
             if result.finish_reasons == ["interrupted"]:
                 break
     if as_json:
@@ -165,6 +167,9 @@ def describe(target: LoadedModel, result: Generation) -> dict[str, Any]:
         "tokens_per_pass": stats.tokens_per_pass,
         "tokens_per_second": stats.tokens_per_second,
         "acceptance_rate": stats.acceptance_rate,
+        "acceptance_by_depth": stats.acceptance_by_depth,
+        "longest_zero_streak": stats.longest_zero_streak,
+        "warnings": stats.warnings,
         "certificate_percentiles": {
             f"p{share}": certificates[(len(certificates) - 1) * share // 100] for share in (5, 25, 50, 75, 95)
         },
@@ -222,6 +227,8 @@ def _line(record: dict[str, Any]) -> str:
         f"{record['tokens_per_pass']:.2f} a target pass",
         f"{record['tokens_per_second']:.1f} tokens/s",
     ]
+    if record["acceptance_by_depth"]:
+        parts.append("accepted by depth " + " ".join(f"{share:.0%}" for share in record["acceptance_by_depth"]))
     if "speedup" in record:
         parts.append(f"{record['speedup']:.2f} x transformers greedy ({record['greedy_tokens_per_second']:.1f})")
         parts.append("identical" if record["identical"] else "DIFFERENT from greedy")

@@ -224,11 +224,12 @@ def rules_table() -> str:
         "",
         "## Presets: rules as they are deployed",
         "",
-        "| preset | stands for | deployed as | where the deployed code differs | source |",
-        "|---|---|---|---|---|",
+        "| preset | stands for | deployed as | where the deployed code differs | path through a tree | source |",
+        "|---|---|---|---|---|---|",
     ]
     for preset in PRESETS.values():
         call = f"{preset.name}({', '.join(preset.example)})" if preset.example else preset.name
-        cells = (f"`{call}`", f"`{preset(*preset.example)}`", preset.deployed_as, preset.differs, preset.citation)
+        stands_for = f"`{preset(*preset.example)}`"
+        cells = (f"`{call}`", stands_for, preset.deployed_as, preset.differs, preset.walk, preset.citation)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

@@ -23,7 +23,8 @@ class Preset:
     """A rule as one system deploys it.
 
     `parameters` are the names the system gives them, `example` values it ships, documents or proposes, `build` makes
-    the rule from the values in that order, `differs` tells how the deployed code departs from the rule.
+    the rule from the values in that order, `differs` tells how the deployed code departs from the rule, `walk` which
+    path through a tree it takes where the rule accepts several: the likeliest child at each node, or the longest path.
 
     >>> str(PRESETS["tensorrt_llm_relaxed"](10, 0.6))
     'top_m(10) & additive(3/5)'
@@ -35,6 +36,7 @@ class Preset:
     build: Callable[..., Rule]
     deployed_as: str
     differs: str
+    walk: str
     citation: str
 
     def __call__(self, *values: Any, **named: Any) -> Rule:
@@ -59,6 +61,7 @@ PRESETS = MappingProxyType(
                 "transformers assisted generation with do_sample=False",
                 "With assistant_ensemble_weight the draft is compared with the argmax of a target-draft mixture: "
                 "no function of the target alone and not this rule.",
+                "Either: drafts are chains.",
                 "huggingface/transformers, generation/utils.py, _assisted_decoding",
             ),
             Preset(
@@ -68,6 +71,7 @@ PRESETS = MappingProxyType(
                 strict_greedy,
                 "vLLM at temperature 0",
                 "None: a draft token is kept iff it equals the target's argmax.",
+                "Either: drafts are chains.",
                 "vllm-project/vllm, v1/sample/rejection_sampler.py",
             ),
             Preset(
@@ -77,6 +81,7 @@ PRESETS = MappingProxyType(
                 strict_greedy,
                 "SGLang at temperature 0 (verify_tree_greedy), EAGLE trees",
                 "None: a tree node is kept iff it equals the target's argmax at its parent.",
+                "Either: of siblings strict greedy accepts one.",
                 "sgl-project/sglang, sgl-kernel, verify_tree_greedy",
             ),
             Preset(
@@ -89,6 +94,7 @@ PRESETS = MappingProxyType(
                 "most the target probability of the siblings tried so far, x included, divided by threshold_acc. The "
                 "certificate covers the first part: what it certifies is accepted whatever the coin. The default 1.0 "
                 "leaves the decision to the coin. The target is the one after temperature, top-k and top-p.",
+                "Neither: the first accepted child in the drafter's order, which is the likeliest where that order is right.",
                 "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh",
             ),
             Preset(
@@ -100,6 +106,7 @@ PRESETS = MappingProxyType(
                 "Used between the tokens that open and close thinking only; outside, the kernel runs with delta 0, "
                 "which accepts every tied maximum among the top k. Probabilities of the raw logits, >=; ties at rank k "
                 "are resolved by torch.topk, here by lowest id. The threshold is computed in float32.",
+                "Either: drafts are chains.",
                 "NVIDIA/TensorRT-LLM, kernels/speculativeDecoding/mtpKernels.cu, mtpRelaxedAcceptanceKernel",
             ),
             Preset(
@@ -110,6 +117,7 @@ PRESETS = MappingProxyType(
                 "Medusa typical acceptance at temperature > 0",
                 "The first candidate's root comes from the target itself and is always kept; at temperature 0 the code "
                 "compares argmaxes (strict_greedy). The target is the one after temperature.",
+                "Longest; of equally long paths the one the target finds most likely as a whole.",
                 "FasterDecoding/Medusa, medusa/model/utils.py, evaluate_posterior",
             ),
             Preset(
@@ -119,6 +127,7 @@ PRESETS = MappingProxyType(
                 lambda threshold, alpha: typical_floor(threshold, alpha, MEDUSA_FLOOR),
                 "vLLM 0.5 to 0.9, --spec-decoding-acceptance-method typical_acceptance_sampler",
                 "None for acceptance; the engine that had this sampler (V0) has been removed since.",
+                "Either: drafts are chains.",
                 "vllm-project/vllm, model_executor/layers/typical_acceptance_sampler.py; issue 5015",
             ),
             Preset(
@@ -128,6 +137,7 @@ PRESETS = MappingProxyType(
                 lambda relax_top_k, relax_ratio: top_m(relax_top_k) & multiplicative(relax_ratio),
                 "proposed for vLLM, not merged",
                 "Proposed for tokens inside thinking only, and for greedy requests; strict greedy elsewhere.",
+                "Either: drafts are chains.",
                 "vllm-project/vllm, pull requests 21506, 22238 and 43184",
             ),
         )

@@ -129,6 +129,22 @@ class TreeCache(Cache):
         """All layers but those that share the states of another."""
         return [layer for layer in self.layers if isinstance(layer, TreeLayer) and layer.is_initialized]
 
+    def states(self, row: int, tokens: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Copies of one sequence's first keys and values `[heads, tokens, dimension]`, layer by layer."""
+        return [(keys[row, :, :tokens].clone(), values[row, :, :tokens].clone()) for keys, values in self._buffers()]
+
+    def begin(self, row: int, states: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        """Let a sequence begin with these keys and values `[heads, tokens, dimension]` of every layer."""
+        layers: Sequence[Any] = self.layers
+        for layer, given in zip(layers, states, strict=True):
+            shapes = (part.expand(len(self.lengths), *part.shape) for part in given)
+            for buffer, part in zip(layer.room(given[0].shape[1], *shapes), given, strict=True):
+                buffer[row, :, : part.shape[1]] = part
+        self.lengths[row] = states[0][0].shape[1]
+
+    def _buffers(self) -> list[list[torch.Tensor]]:
+        return [layer.buffers for layer in self.filled]
+
     def commit(self, row: int, nodes: Sequence[int]) -> None:
         """Keep of the last pass the states of these nodes (its columns, ascending), as if only they had been given.
 

@@ -1,9 +1,10 @@
 """Why two outputs of one model differ: the first divergence and what it is.
 
-Both outputs are teacher-forced through the target. Where they part, the target's row there says which of the two
-tokens is its greedy one and by how much; evaluating the same row once as a single row and once among the rows of a
-tree, as a tree decoder does, measures the numerical noise of this machine and dtype. A margin below twice the largest
-change of a logit can be flipped by it: `2 max|z - z'| < z_(1) - z_(2)` is what keeps the greedy token (B5).
+Where the outputs part, the plain model's row (`plain`: no cache, no code of ours) says which of the two tokens is its
+greedy one and by how much. How far rounding moves that row is measured: the same row through caches that were filled
+in different pieces, alone and among other rows, as decoders evaluate it. A margin below twice the largest change of a
+logit can be flipped by it: `2 max|z - z'| < z_(1) - z_(2)` is what keeps the greedy token (B5). A change larger than any
+rounding is no noise: then the engine is wrong.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import torch
 from ...theory.errors import DraftcertError
 from ...theory.rules import strict_greedy
 from ..models import LoadedModel
+from ..models.evaluating import evaluating
 from ..rows.certify import certify
 from .forward import TreeForward
+from .plain import cached_row, distance, plain_logits, tolerance
 from .tree import Tree
 from .verify import rank
 
@@ -30,7 +33,10 @@ VERDICTS = {
     "numerical noise": "the margin is within what batching changes on this machine: either can be the greedy token",
     "different rule": "one output left the greedy token by more than noise, as a relaxed rule or sampling does",
     "true error": "neither output took the greedy token, and noise does not explain it",
+    "engine fault": "this engine's logits are further off the plain model's than rounding explains: it evaluates it wrong",
 }
+ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Numbers of rows among which a row is evaluated."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,9 @@ class Explanation:
     """What the first divergence is.
 
     `verdict`: a key of `VERDICTS`. `position`: index among the new tokens, `None` if there is none. `tokens`: the two
-    tokens there (`None` where an output has ended). `greedy`: the target's token; `ranks` and `logits`: of the two;
-    `margin`: gap of their logits. `noise`: largest change of a logit between the row alone and among a tree's
-    rows; `certificate`: strict certificate of the row in nats, what the divergence of two evaluations must stay below.
+    tokens there (`None` where an output has ended). `greedy`: the plain model's token; `ranks` and `logits`: of the two;
+    `margin`: gap of their logits. `noise`: largest change of a logit by cache history and number of rows;
+    `certificate`: strict certificate of the row in nats, what the divergence of two evaluations must stay below.
     """
 
     verdict: str
@@ -55,19 +61,20 @@ class Explanation:
     certificate: float | None = None
 
 
-@torch.inference_mode()
 def explain(
     target: Any,
     prompt: Sequence[int],
     first: Sequence[int],
     second: Sequence[int],
     second_prompt: Sequence[int] | None = None,
-    tree_nodes: int = 16,
+    rows: Sequence[int] = ROWS,
 ) -> Explanation:
     """Find and name the first divergence of two outputs (token ids without the prompt) of `target`.
 
+    `rows`: how many rows the passes had that made the outputs; for the usual numbers if not given.
+
     Raises:
-        DraftcertError: an empty prompt or a token outside the target's vocabulary.
+        DraftcertError: an empty prompt, a token outside the target's vocabulary, or a model that is not causal.
 
     >>> from draftcert.runtime.models import load_model
     >>> target = load_model()
@@ -88,19 +95,23 @@ def explain(
         end = min(len(first), len(second))
         pair = (first[end] if end < len(first) else None, second[end] if end < len(second) else None)
         return _verdict("stopped early", position=end, tokens=pair)
-    forward = TreeForward(target.model if isinstance(target, LoadedModel) else target)
+    model = target.model if isinstance(target, LoadedModel) else target
     tokens = (first[shared], second[shared])
-    context = [*prompt, *first[:shared]]
-    for token in (*context, *tokens):
-        if not 0 <= token < forward.vocab_size:
-            raise DraftcertError(f"token {token} lies outside the target's vocabulary 0 to {forward.vocab_size - 1}")
-    row, others = evaluations(forward, context, tree_nodes)
+    vocabulary = model.get_output_embeddings().weight.shape[0]
+    for token in (*prompt, *first[:shared], *tokens):
+        if not 0 <= token < vocabulary:
+            raise DraftcertError(f"token {token} lies outside the target's vocabulary 0 to {vocabulary - 1}")
+    with evaluating(model):
+        row, others = evaluations(model, prompt, first[:shared], rows)
+        allowed = tolerance(model, [*prompt, *first[:shared]])
     greedy = int(row.argmax())
     ranks = (rank(row, tokens[0]), rank(row, tokens[1]))
     logits = (float(row[tokens[0]]), float(row[tokens[1]]))
-    noise = max(float((row.double() - other.double()).abs().max()) for other in others)
+    noise = max(float((row.double() - other.double()).abs().nan_to_num(nan=0.0).max()) for other in others)
     below_top = [float(row[greedy]) - logit for logit in logits]
-    if logits[0] == logits[1] and max(below_top) == 0:
+    if max(float(distance(other, row)) for other in others) > allowed:
+        verdict = "engine fault"
+    elif logits[0] == logits[1] and max(below_top) == 0:
         verdict = "exact tie"
     elif max(below_top) <= 2 * noise:
         verdict = "numerical noise"
@@ -121,20 +132,33 @@ def explain(
     )
 
 
-def evaluations(forward: TreeForward, context: Sequence[int], nodes: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """The target's row after `context`: by one row on a cache, and by a whole pass and as the root of trees."""
-    context = list(context)
-    cache = forward.new_cache([len(context)], nodes)
-    whole = forward.prefill([context], cache)[0][0]
-    root = context[-1]
-    cache.lengths[0] = len(context) - 1
-    alone = forward([Tree((root,), (-1,))], cache)[0][0]
-    others = [whole]
-    nodes = min(nodes, forward.vocab_size, forward.max_positions - len(context))
-    if nodes > 1:
-        others.append(forward([Tree((root, *range(nodes - 1)), (-1, *[0] * (nodes - 1)))], cache)[0][0])
-        others.append(forward([Tree((root,) * nodes, tuple(range(-1, nodes - 1)))], cache)[0][0])
-    return alone, others
+def evaluations(
+    model: Any, prompt: Sequence[int], tokens: Sequence[int], rows: Sequence[int]
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """The plain row after prompt and tokens, and the same row through caches filled in pieces of different sizes."""
+    plain = plain_logits(model, [[*prompt, *tokens]], 1)[0, -1]
+    if not tokens and len(prompt) > 1:  # something must come among other rows
+        prompt, tokens = prompt[:-1], prompt[-1:]
+    others = [cached_row(model, prompt, tokens)]
+    for forward in {
+        engine.few_rows is None: engine for engine in (TreeForward(model), TreeForward(model, False))
+    }.values():
+        fits = (count for count in rows if count <= forward.max_positions - len(prompt) - len(tokens))
+        others += [_among(forward, list(prompt), list(tokens), count) for count in fits]
+    return plain, [other.to(plain) for other in others]
+
+
+@torch.inference_mode()
+def _among(forward: TreeForward, prompt: list[int], tokens: list[int], count: int) -> torch.Tensor:
+    """The row after prompt and tokens when these come in pieces of `count` rows, the last of which is filled up."""
+    cache = forward.new_cache([len(prompt)], len(tokens) + count)
+    row = forward.begin([prompt], cache, None)[0][0]
+    for at in range(0, len(tokens), count):
+        piece = tokens[at : at + count]
+        chain = [*piece, *[0] * (count - len(piece))]
+        row = forward([Tree(tuple(chain), tuple(range(-1, count - 1)))], cache)[0][len(piece) - 1]
+        cache.commit(0, range(len(piece)))
+    return row
 
 
 def _verdict(verdict: str, **facts: Any) -> Explanation:

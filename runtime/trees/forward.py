@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,6 +17,9 @@ from .tree import Tree
 if TYPE_CHECKING:
     from ..models.caches import TreeCache
 
+Seen = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""Whether a token at the first position sees one at the second, which is not behind it."""
+
 
 class TreeForward:
     """A target or draft model that evaluates trees. Logits `[nodes, vocab]` of every tree come back.
@@ -29,10 +32,10 @@ class TreeForward:
     """
 
     def __init__(self, model: Any, fast: bool = True, fixed_shapes: bool = False):
-        self.model = model.eval()
+        self.model = model
         self.config = model.config.get_text_config(decoder=True)
         self.vocab_size = model.get_output_embeddings().weight.shape[0]
-        self.max_positions = getattr(self.config, "max_position_embeddings", None) or 2**62
+        self.max_positions = most_positions(model)
         pad = getattr(model.generation_config, "pad_token_id", None)
         self.pad_token = 0 if pad is None else pad
         accepted = inspect.signature(model.forward).parameters
@@ -44,8 +47,12 @@ class TreeForward:
                 f"{name} uses the attention '{self.config._attn_implementation}', which takes no tree mask: load it "
                 "with attn_implementation='sdpa' or 'eager'"
             )
-        self._cache_name = "cache" if "cache" in accepted else "past_key_values"
-        self._windows = _windows(model, self.config)
+        self._cache_name = next((word for word in ("cache", "past_key_values") if word in accepted), None)
+        if self._cache_name is None:
+            raise DraftcertError(f"{name} takes no cache, so every token would cost a pass over the whole text")
+        self._seen = _seen(model, self.config)
+        # As transformers makes masks for each: eager attention adds them to the scores.
+        self._additive = self.config._attn_implementation == "eager"
         self.few_rows = few_rows(model) if fast and not fixed_shapes else None
         self.fixed_shapes = fixed_shapes
         self._graphs = Graphs(self.fixed_pass, model.device)
@@ -78,6 +85,21 @@ class TreeForward:
         logits = self._forward(tokens, None, positions, cache, keep)
         return [logits[row, (at := last.index(length - 1)) : at + 1] for row, length in enumerate(lengths)]
 
+    def begin(
+        self, prompts: list[list[int]], cache: TreeCache, before: list[list[tuple[torch.Tensor, torch.Tensor]]] | None
+    ) -> list[torch.Tensor]:
+        """`prefill`, where the states of the prompts' beginnings may be known `before`, and take everything as committed."""
+        if before is None:
+            logits = self.prefill(prompts, cache)
+        else:
+            for row, states in enumerate(before):
+                cache.begin(row, states)
+            left = [prompt[length:] for prompt, length in zip(prompts, cache.lengths, strict=True)]
+            chains = [Tree(tuple(tokens), tuple(range(-1, len(tokens) - 1))) for tokens in left]
+            logits = [rows[-1:] for rows in self(chains, cache)]
+        cache.lengths[:] = map(len, prompts)
+        return logits
+
     def __call__(self, trees: Sequence[Tree], cache: TreeCache) -> list[torch.Tensor]:
         """Logits `[nodes, vocab]` of every tree, evaluated behind the committed tokens of its row of the cache."""
         nodes, longest = max(map(len, trees)), max(cache.lengths)
@@ -98,29 +120,33 @@ class TreeForward:
             mask[row, 0].diagonal(length)[size:] = True
         places = torch.tensor(cache.lengths)[:, None] + torch.arange(nodes)
         positions = key_positions.gather(1, places).clamp_(max=self.max_positions - 1)
-        masks: dict[str, torch.Tensor] = {}
-        for kind, window in self._windows.items():
-            distance = positions[:, None, :, None] - key_positions[:, None, None, :]
-            masks[kind] = mask if window is None else mask & (distance < window)
+        queries, keys = positions[:, None, :, None], key_positions[:, None, None, :]
+        masks = {kind: mask if seen is None else mask & seen(queries, keys) for kind, seen in self._seen.items()}
         if self.few_rows is not None and tokens.numel() <= MOST_ROWS:
             logits = self.few_rows(tokens, masks, positions, cache)
-        elif self.fixed_shapes and cache.filled:
-            logits = self._graphs({"tokens": tokens, "positions": positions, "places": places} | masks, cache)
         else:
-            masks = {kind: mask.to(self.model.device) for kind, mask in masks.items()}
-            attention = masks if len(masks) > 1 else next(iter(masks.values()))
-            logits = self._forward(tokens.to(self.model.device), attention, positions, cache, 0)
+            if self._additive:
+                masks = {kind: _added(mask, self.model.dtype) for kind, mask in masks.items()}
+            if self.fixed_shapes and cache.filled:
+                logits = self._graphs({"tokens": tokens, "positions": positions, "places": places} | masks, cache)
+            else:
+                masks = {kind: mask.to(self.model.device) for kind, mask in masks.items()}
+                logits = self._forward(tokens.to(self.model.device), self._one_or_all(masks), positions, cache, 0)
         return [logits[row, : len(tree)] for row, tree in enumerate(trees)]
 
     def fixed_pass(self, inputs: dict[str, torch.Tensor], cache: TreeCache) -> torch.Tensor:
         """A pass whose shapes and work on the host depend on the shapes of `inputs` alone, hence can be recorded."""
-        masks = {kind: inputs[kind] for kind in self._windows}
+        masks = self._one_or_all({kind: inputs[kind] for kind in self._seen})
         cache.places = inputs["places"]
         try:
-            attention = masks if len(masks) > 1 else next(iter(masks.values()))
-            return self._forward(inputs["tokens"], attention, inputs["positions"], cache, 0)
+            return self._forward(inputs["tokens"], masks, inputs["positions"], cache, 0)
         finally:
             cache.places = None
+
+    @staticmethod
+    def _one_or_all(masks: dict[str, torch.Tensor]) -> Any:
+        """A mask for each kind of attention where there are several, as transformers' models take them."""
+        return masks if len(masks) > 1 else next(iter(masks.values()))
 
     def _forward(
         self, tokens: torch.Tensor, mask: Any, positions: torch.Tensor, cache: TreeCache, keep: int | torch.Tensor
@@ -131,27 +157,49 @@ class TreeForward:
             position_ids=positions.to(self.model.device),
             use_cache=True,
             logits_to_keep=keep,
-            **{self._cache_name: cache},
+            **{str(self._cache_name): cache},
         ).logits
 
 
-def _windows(model: Any, config: Any) -> dict[str, int | None]:
-    """The sliding window of each kind of attention layer, `None` for full attention."""
+def most_positions(model: Any) -> int:
+    """How many tokens a text of the model may have, as its configuration says."""
+    return getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None) or 2**62
+
+
+def _seen(model: Any, config: Any) -> dict[str, Seen | None]:
+    """What each kind of attention layer sees of the tokens before it, by their positions; `None`: everything."""
     with optional("hf"):
         from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
-    windows: dict[str, int | None] = {}
-    for layer in DynamicCache(config=config).layers:
+    layers = DynamicCache(config=config).layers
+    kinds = getattr(config, "layer_types", None) or [""] * len(layers)
+    seen: dict[str, Seen | None] = {}
+    for kind, layer in zip(kinds, layers, strict=False):
         if type(layer) is DynamicLayer:
-            windows["full_attention"] = None
+            seen["full_attention"] = None
         elif type(layer) is DynamicSlidingWindowLayer:
-            windows["sliding_attention"] = layer.sliding_window
+            # Chunks are kept as windows are: only the mask tells them apart.
+            chunked = kind == "chunked_attention"
+            reach = layer.sliding_window
+            seen["chunked_attention" if chunked else "sliding_attention"] = (_chunk if chunked else _window)(reach)
         else:
             raise DraftcertError(
                 f"{type(model).__name__} keeps a {type(layer).__name__}: its state cannot be taken back to before a "
                 "rejected draft, so it cannot be decoded with trees"
             )
-    return windows or {"full_attention": None}
+    return seen or {"full_attention": None}
+
+
+def _window(size: int) -> Seen:
+    return lambda queries, keys: queries - keys < size
+
+
+def _chunk(size: int) -> Seen:
+    return lambda queries, keys: queries // size == keys // size
+
+
+def _added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> torch.Tensor:

@@ -7,19 +7,23 @@ the user's cache folder.
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import median
 from time import perf_counter
 
 import torch
 
 from ...support.cache import cached
 from ...theory.errors import DraftcertError
+from ..rows.benchmark import processor
 from .forward import TreeForward
 from .tree import Tree
 
+_ROUNDS = 5
 SIZES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Numbers of nodes at which passes are timed; between them T is interpolated."""
 
@@ -74,38 +78,43 @@ class Latency:
         return tree.pruned(self.best_size(tree.probabilities))
 
 
-def measure_latency(forward: TreeForward, max_nodes: int = 64, context: int = 256, repeats: int = 5) -> Latency:
-    """Time passes over chains behind `context` tokens: the median of `repeats` after a warm-up."""
+def measure_latency(forward: TreeForward, max_nodes: int = 64, context: int = 256, seconds: float = 2.0) -> Latency:
+    """Time passes over chains behind `context` tokens: medians of rounds over all sizes, while there is time.
+
+    The larger sizes are left out where even one pass of each takes too long.
+    """
     sizes = [size for size in SIZES if size <= max_nodes]
-    context = min(context, forward.max_positions - sizes[-1] - 1)
+    context = max(1, min(context, forward.max_positions - sizes[-1] - 1))
     cache = forward.new_cache([context], sizes[-1])
-    seconds: list[float] = []
+
+    @torch.inference_mode()
+    def time(size: int) -> float:
+        start = perf_counter()
+        forward([Tree((0,) * size, tuple(range(-1, size - 1)))], cache)[0][-1, :1].item()
+        return perf_counter() - start
+
     with torch.inference_mode():
-        forward.prefill([[0] * context], cache)
-        cache.lengths[0] = context
-        for size in sizes:
-            chain = Tree((0,) * size, tuple(range(-1, size - 1)))
-            times = []
-            for _ in range(repeats + 1):
-                start = perf_counter()
-                forward([chain], cache)[0][-1, :1].item()
-                times.append(perf_counter() - start)
-            seconds.append(sorted(times[1:])[repeats // 2])
-    return Latency(tuple(sizes), tuple(seconds))
+        forward.prefill([[0]], cache)
+    cache.lengths[0] = context  # what the states are has no influence on the time
+    begun, times = perf_counter(), {}
+    for size in sizes:
+        time(size)  # warms up
+        times[size] = [time(size)]
+        if perf_counter() - begun > seconds / 2:
+            break
+    for _ in range(_ROUNDS):
+        for size, found in times.items():
+            if perf_counter() - begun < seconds:
+                found.append(time(size))
+    return Latency(tuple(times), tuple(map(median, times.values())))
 
 
 def cached_latency(forward: TreeForward, max_nodes: int = 64, refresh: bool = False) -> Latency:
     """`measure_latency`, once per machine, model, dtype, device and number of threads."""
     identity = {
-        "machine": [
-            platform.node(),
-            platform.processor(),
-            platform.machine(),
-            torch.get_num_threads(),
-            torch.__version__,
-        ],
+        "machine": [platform.node(), processor(), os.cpu_count(), torch.get_num_threads(), torch.__version__],
         "model": [forward.config.to_json_string(), str(forward.model.dtype), str(forward.model.device)],
-        "engine": type(forward.few_rows).__name__,
+        "engine": [type(forward.few_rows).__name__, forward.fixed_shapes],
         "nodes": max_nodes,
     }
 

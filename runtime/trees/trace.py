@@ -20,6 +20,8 @@ from .tree import Tree
 
 SUSPICIOUS_STREAK = 50
 """Steps in a row without one accepted token from which a drafter is flagged."""
+ENOUGH = 50
+"""Drafted tokens, or paths, from which on a share of them says something."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class DecodeStats:
     `proposed` counts the drafted nodes that were really sent through the target, `accepted` those of them on accepted
     paths (also where the end of the sequence cut them off; `truncated` counts these and a cut following token).
     `proposed_at_depth[d]` counts steps whose tree reached depth d + 1, `accepted_at_depth[d]` those whose path did.
+    `judged` counts drafted nodes whose parent was accepted, `likely` those of them that are among the kept, likeliest
+    tokens of the target there. `ignored`: settings that had no effect, with the reason.
     """
 
     sequences: int = 0
@@ -93,6 +97,9 @@ class DecodeStats:
     seconds_verify: float = 0.0
     seconds_commit: float = 0.0
     finish_reasons: dict[str, int] = field(default_factory=dict)
+    judged: int = 0
+    likely: int = 0
+    ignored: list[str] = field(default_factory=list)
 
     def add(self, step: Step) -> None:
         """Count one step of one sequence (`target_passes` and the times are counted by pass, not here)."""
@@ -105,6 +112,11 @@ class DecodeStats:
             counts.extend([0] * (deepest - len(counts)))
             for depth in range(reached):
                 counts[depth] += 1
+        for parent in step.path:
+            if children := step.tree.children[parent]:
+                kept = set(step.rows.top_ids[parent].tolist())
+                self.judged += len(children)
+                self.likely += sum(step.tree.tokens[child] in kept for child in children)
         if len(step.tree) > 1:
             self.drafted_steps += 1
             self.zero_streak = 0 if step.accepted else self.zero_streak + 1
@@ -142,6 +154,37 @@ class DecodeStats:
     def suspicious(self) -> bool:
         """Whether so many drafts in a row were rejected whole that the drafter is more likely broken than unlucky."""
         return self.longest_zero_streak >= SUSPICIOUS_STREAK
+
+    @property
+    def acceptance_by_depth(self) -> list[float]:
+        """Of the paths that reached depth d and could go on, the share that did (d = 0: from the root)."""
+        before = [self.drafted_steps, *self.accepted_at_depth]
+        trials = [min(pair) for pair in zip(before, self.proposed_at_depth, strict=False)]
+        return [hit / tried if tried else 0.0 for hit, tried in zip(self.accepted_at_depth, trials, strict=True)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What looks wrong with the drafter or the settings, each in a sentence; none if all is well."""
+        found = [
+            f"{setting} is ignored: {reason}" for setting, _, reason in (each.partition(": ") for each in self.ignored)
+        ]
+        if self.suspicious:
+            found.append(
+                f"no drafted token was accepted in {self.longest_zero_streak} steps on end: the drafter does not fit"
+            )
+        if self.judged >= ENOUGH and self.likely < 0.05 * self.judged:
+            found.append(
+                f"of {self.judged} drafted tokens {self.likely} are among the target's likeliest: do the drafter's ids "
+                "mean the target's tokens?"
+            )
+        shares = self.acceptance_by_depth
+        for depth in range(1, len(shares)):
+            if self.accepted_at_depth[depth - 1] >= ENOUGH and shares[depth] < 0.1 * shares[depth - 1]:
+                found.append(
+                    f"acceptance falls from {shares[depth - 1]:.0%} at depth {depth} to {shares[depth]:.0%} behind it: the "
+                    "drafter goes wrong after its own tokens"
+                )
+        return found
 
     @property
     def overhead(self) -> float:

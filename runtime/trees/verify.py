@@ -1,15 +1,21 @@
 """Which drafted path the target accepts, and the token that follows it.
 
 From the root on, among the children that the rule accepts, the walk goes to the one the target finds most likely
-(ties by lowest id); where no child is accepted it ends, and the target's own greedy token at that node follows.
+(ties by lowest id); where no child is accepted it ends, and the target's own greedy token at that node follows. Or it
+takes, of all paths whose every node is accepted, the longest, as Medusa does (ties: the one whose first differing node
+is likelier). Under strict greedy no two siblings are accepted, so that both are one.
+
+More nodes never shorten the longest accepted path. The likeliest one they can shorten under a relaxed rule: a likelier
+sibling draws the walk away from a child that more would have followed.
+
 Every node is judged by the logits of its PARENT: row i of the logits is the target's prediction after node i.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from torch import Tensor
 
@@ -24,6 +30,9 @@ from .tree import Tree
 if TYPE_CHECKING:
     from jaxtyping import Float
 
+Walk = Literal["likeliest", "longest"]
+RowOf = Callable[[int], tuple[Tensor, int]]
+
 
 class Verification(NamedTuple):
     """Outcome of one tree.
@@ -36,13 +45,16 @@ class Verification(NamedTuple):
     token: int
 
 
-def verify_tree(target_logits: Float[Tensor, "nodes vocab"], tree: Tree, rule: Rule | str) -> Verification:
+def verify_tree(
+    target_logits: Float[Tensor, "nodes vocab"], tree: Tree, rule: Rule | str, choice: Walk = "likeliest"
+) -> Verification:
     """Walk the tree by the target's logits.
 
     Args:
         target_logits: row i is the target's logits after node i. Any float dtype; nothing is rounded.
         tree: the draft.
         rule: the acceptance rule or its text.
+        choice: where several children are accepted, follow the "likeliest", or whatever gives the "longest" path.
 
     Raises:
         DraftcertError: wrong shape, a token outside the vocabulary, a row with NaN, +inf or nothing but -inf, or a row
@@ -61,8 +73,10 @@ def verify_tree(target_logits: Float[Tensor, "nodes vocab"], tree: Tree, rule: R
             f"not {list(target_logits.shape)}"
         )
     tree.check_vocabulary(target_logits.shape[1])
-    stats = row_stats(target_logits, min(2, target_logits.shape[1]))
-    return walk(target_logits, tree, parse_rule(rule), greedy_tokens(target_logits, stats))
+    if choice not in get_args(Walk):
+        raise DraftcertError(f"no walk is called {choice!r}: give {' or '.join(map(repr, get_args(Walk)))}")
+    greedy = greedy_tokens(target_logits, row_stats(target_logits, min(2, target_logits.shape[1])))
+    return walk(tree, parse_rule(rule), lambda node: (target_logits[node], greedy[node]), choice)
 
 
 def greedy_tokens(logits: Float[Tensor, "rows vocab"], stats: RowStats) -> list[int]:
@@ -83,22 +97,35 @@ def greedy_tokens(logits: Float[Tensor, "rows vocab"], stats: RowStats) -> list[
     return stats.argmax.tolist()
 
 
-def walk(logits: Float[Tensor, "nodes vocab"], tree: Tree, rule: Rule, greedy: Sequence[int]) -> Verification:
-    """`verify_tree` without the checks, given the greedy token of every row."""
-    path = [0]
-    fixed = fixed_count(rule)
-    while children := tree.children[path[-1]]:
-        row = logits[path[-1]]
+def walk(tree: Tree, rule: Rule, row_of: RowOf, choice: Walk = "likeliest") -> Verification:
+    """`verify_tree` without the checks; `row_of` gives a node's row and greedy token, and is asked only on the way."""
+
+    def accepted(node: int) -> list[int]:
+        """The accepted children of a node, the likeliest first."""
+        children = tree.children[node]
+        if not children:
+            return []
+        row, greedy = row_of(node)
         count = accepted_count(row, rule) if fixed is None else fixed
-        # The greedy token comes first in the order of every rule: its child needs no comparison.
-        best = next((child for child in children if tree.tokens[child] == greedy[path[-1]]), None)
-        if best is None and count > 1:
-            ranks = {rank(row, tree.tokens[child]): child for child in children}
-            best = ranks[min(ranks)] if min(ranks) <= count else None
-        if best is None or count < 1:
-            break
-        path.append(best)
-    return Verification(tuple(path), greedy[path[-1]])
+        if count <= 1:
+            return [child for child in children if count == 1 and tree.tokens[child] == greedy]
+        ranks = {child: rank(row, tree.tokens[child]) for child in children}
+        return sorted((child for child in children if ranks[child] <= count), key=ranks.__getitem__)
+
+    fixed, path = fixed_count(rule), (0,)
+    if choice == "likeliest":
+        while following := accepted(path[-1]):
+            path = (*path, following[0])
+    else:
+        # Every path whose nodes are all accepted, with each node's place among its accepted siblings.
+        reached: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {0: (path, ())}
+        for node in range(len(tree)):
+            if node in reached:
+                before, places = reached[node]
+                for place, child in enumerate(accepted(node)):
+                    reached[child] = (*before, child), (*places, place)
+        path, _ = min(reached.values(), key=lambda found: (-len(found[0]), found[1]))
+    return Verification(path, row_of(path[-1])[1])
 
 
 def rank(row: Float[Tensor, " vocab"], token: int) -> int:

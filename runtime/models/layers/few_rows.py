@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ....theory.errors import DraftcertError
 from .bindings import MOST_ROWS, Layer, Shape, library, linear, run_layers, suits
 
 if TYPE_CHECKING:
@@ -24,34 +23,42 @@ _MODELS = ("llama", "mistral", "qwen2", "qwen3")
 
 
 class FewRows:
-    """The forward pass of `model`, for at most `MOST_ROWS` rows; see `few_rows` for which models."""
+    """The forward pass of `model` as it stands, for at most `MOST_ROWS` rows; see `few_rows` for which models.
+
+    What it reads of the model, addresses included, is read once: after a change of the model (`identity.structure`)
+    another one is to be made. Only one thread at a time may use it.
+    """
 
     def __init__(self, model: Any):
         self.model = model
-        config = model.config
-        self._numbers = [layer.self_attn.layer_idx for layer in model.model.layers]
-        kinds = getattr(config, "layer_types", None) or [""] * config.num_hidden_layers
-        self._kinds = [kinds[number] for number in self._numbers]
-        attention = model.model.layers[0].self_attn
+        body, config = model.model, model.config
+        blocks = body.layers[: config.num_hidden_layers]
+        self._numbers = [block.self_attn.layer_idx for block in blocks]
+        kinds = getattr(config, "layer_types", None)
+        self._kinds = [kinds[number] if kinds else "" for number in self._numbers]
+        attention, mlp = blocks[0].self_attn, blocks[0].mlp
         keys = attention.k_proj.out_features // attention.head_dim
         self._shape = Shape(
-            layers=len(self._numbers),
-            hidden=config.hidden_size,
+            layers=len(blocks),
+            hidden=attention.q_proj.in_features,
             heads=keys * attention.num_key_value_groups,
             key_heads=keys,
             dimension=attention.head_dim,
-            intermediate=config.intermediate_size,
-            epsilon=config.rms_norm_eps,
+            intermediate=mlp.gate_proj.out_features,
+            epsilon=blocks[0].input_layernorm.variance_epsilon,
             scale=attention.scaling,
         )
-        self._parameters = list(model.parameters())
-        self._addresses: list[int] = []
-        self._layers = (Layer * len(self._numbers))()
+        self._layers = (Layer * len(blocks))()
+        self._kept = [parameter.detach() for parameter in model.parameters()]  # what addresses point to stays there
+        for target, block in zip(self._layers, blocks, strict=True):
+            for name, module in (_linears(block) | _norms(block)).items():
+                setattr(target, name, module.weight.data_ptr())
+                if getattr(module, "bias", None) is not None:
+                    setattr(target, f"{name}_bias", module.bias.data_ptr())
 
     def __call__(self, tokens: Tensor, masks: dict[str, Tensor], positions: Tensor, cache: TreeCache) -> Tensor:
         """Logits `[batch, nodes, vocab]`; arguments as transformers', with one boolean mask per kind of attention."""
         body, shape = self.model.model, self._shape
-        self._look_up_weights()
         batch, nodes = tokens.shape
         hidden = body.embed_tokens(tokens)
         cosine, sine = (part.contiguous() for part in body.rotary_emb(hidden, positions))
@@ -70,57 +77,66 @@ class FewRows:
         rows = body.norm(hidden).view(batch * nodes, -1)
         return linear(rows, self.model.lm_head.weight, self.model.lm_head.bias).view(batch, nodes, -1)
 
-    def _look_up_weights(self) -> None:
-        """The weights' addresses, anew where they moved: `model.to` gives parameters new memory."""
-        addresses = [parameter.data_ptr() for parameter in self._parameters]
-        if addresses == self._addresses:
-            return
-        if not all(map(suits, self._parameters)):
-            raise DraftcertError(
-                "the model's weights are no longer dense float32 on the CPU, as they were when the decoder was made: "
-                "make a new one"
-            )
-        self._addresses = addresses
-        for target, layer in zip(self._layers, self.model.model.layers, strict=True):
-            attention, mlp = layer.self_attn, layer.mlp
-            linears = {
-                "query": attention.q_proj,
-                "key": attention.k_proj,
-                "value": attention.v_proj,
-                "output": attention.o_proj,
-                "gate": mlp.gate_proj,
-                "up": mlp.up_proj,
-                "down": mlp.down_proj,
-            }
-            norms = {
-                "attention_norm": layer.input_layernorm,
-                "mlp_norm": layer.post_attention_layernorm,
-                "query_norm": getattr(attention, "q_norm", None),
-                "key_norm": getattr(attention, "k_norm", None),
-            }
-            for name, module in chain(linears.items(), norms.items()):
-                if module is None:
-                    continue
-                setattr(target, name, module.weight.data_ptr())
-                if getattr(module, "bias", None) is not None:
-                    setattr(target, f"{name}_bias", module.bias.data_ptr())
-
 
 def few_rows(model: Any) -> FewRows | None:
     """`FewRows` where it computes what the model does, faster; `None` for every other model, device or dtype.
 
-    Models that were changed, by hooks, adapters or quantised layers, keep transformers' forward pass.
+    Models that were changed, by hooks, adapters, quantised layers, other activations or settings that differ between
+    layers, keep transformers' forward pass.
     """
     kind = getattr(model.config, "model_type", None)
     code = f"transformers.models.{kind}.modeling_{kind}"
     if kind not in _MODELS or type(model).__module__ != code or not hasattr(model, "lm_head") or library() is None:
         return None
+    if torch.nn.modules.module._has_any_global_hook():
+        return None
     for module in model.modules():
-        known = type(module).__module__.startswith(("torch.nn.modules.", "transformers.activations", code))
-        if not known or module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module):
+        sources = (type(module).__module__, type(module).forward.__module__)
+        known = all(source.startswith(("torch.nn.modules.", "transformers.activations", code)) for source in sources)
+        if not known or "forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks:
             return None
-    suitable = model.config.hidden_act == "silu" and all(map(suits, model.parameters()))
-    return FewRows(model) if suitable else None
+    blocks = list(model.model.layers[: model.config.num_hidden_layers])
+    parts = [part for block in blocks for part in (*_linears(block).values(), *_norms(block).values())]
+    if not parts or not all(map(suits, chain.from_iterable(part.parameters() for part in (*parts, model.lm_head)))):
+        return None
+    return FewRows(model) if len({*map(_settings, blocks)}) == 1 and _settings(blocks[0]) else None
+
+
+def _linears(block: Any) -> dict[str, Any]:
+    attention, mlp = block.self_attn, block.mlp
+    return {
+        "query": attention.q_proj,
+        "key": attention.k_proj,
+        "value": attention.v_proj,
+        "output": attention.o_proj,
+        "gate": mlp.gate_proj,
+        "up": mlp.up_proj,
+        "down": mlp.down_proj,
+    }
+
+
+def _norms(block: Any) -> dict[str, Any]:
+    norms = {
+        "attention_norm": block.input_layernorm,
+        "mlp_norm": block.post_attention_layernorm,
+        "query_norm": getattr(block.self_attn, "q_norm", None),
+        "key_norm": getattr(block.self_attn, "k_norm", None),
+    }
+    return {name: norm for name, norm in norms.items() if norm is not None}
+
+
+def _settings(block: Any) -> tuple[Any, ...] | None:
+    """What the kernels are told once for all layers; `None` for a layer that they do not compute."""
+    attention, norms = block.self_attn, _norms(block).values()
+    plain = all(type(linear) is torch.nn.Linear for linear in _linears(block).values())
+    gated = type(block.mlp.act_fn).__name__ in ("SiLU", "SiLUActivation")
+    if not plain or not gated or len({norm.variance_epsilon for norm in norms}) > 1:
+        return None
+    shapes = (tuple(linear.weight.shape) for linear in _linears(block).values())
+    return (
+        *(attention.head_dim, attention.num_key_value_groups, attention.scaling),
+        *(block.input_layernorm.variance_epsilon, "query_norm" in _norms(block), *shapes),
+    )
 
 
 __all__ = ["MOST_ROWS", "FewRows", "few_rows"]

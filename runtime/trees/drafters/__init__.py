@@ -2,7 +2,7 @@
 
 from .assistant import Assistant, keep_layers
 from .base import Drafter, HitRate, Observation, SuccessorDrafter, grow
-from .by_name import draft_model, drafter_by_name
+from .by_name import draft_model, drafter_by_name, require_own_tokens
 from .combined import Combined
 from .prior import SuccessorTable, cached_successors, successor_table
 from .prompt_lookup import PromptLookup
@@ -23,5 +23,6 @@ __all__ = [
     "drafter_by_name",
     "grow",
     "keep_layers",
+    "require_own_tokens",
     "successor_table",
 ]

@@ -16,6 +16,7 @@ import torch
 
 from ....theory.errors import DraftcertError
 from ...models import LoadedModel
+from ...models.evaluating import evaluating
 from ..forward import TreeForward
 from ..tree import Tree
 from .base import Drafter, SuccessorDrafter, Successors
@@ -28,7 +29,8 @@ class Assistant(SuccessorDrafter):
 
     `width` successors of a node are considered and `beam` nodes of a level expanded, `depth` levels deep, or until the
     draft model gives no path so far a probability of `confidence`. Where the two vocabularies differ in size (one is
-    padded), only ids that both have are drafted.
+    padded), only ids that both have are drafted. `draft`: the model, or what `load_model` returns; then a decoder whose
+    target was loaded too refuses it if its ids mean other tokens.
 
     Raises:
         DraftcertError: a draft model that cannot take drafts back.
@@ -43,7 +45,9 @@ class Assistant(SuccessorDrafter):
         depth: int = 4,
         confidence: float = 0.2,
     ):
-        self.forward = TreeForward(draft.model if isinstance(draft, LoadedModel) else draft)
+        self.loaded = draft if isinstance(draft, LoadedModel) else None
+        self.model = draft if self.loaded is None else self.loaded.model
+        self.forward = TreeForward(self.model)
         self.width, self.beam, self.depth, self.confidence = width, beam, depth, confidence
         self.vocab_size = min(self.forward.vocab_size, target_vocab_size or self.forward.vocab_size)
         if target_vocab_size not in (None, self.forward.vocab_size):
@@ -53,12 +57,12 @@ class Assistant(SuccessorDrafter):
                 self.forward.vocab_size,
                 self.vocab_size,
             )
-        self._cache = self.forward.new_cache([1], 64)
         self._found: dict[tuple[int, ...], Successors] = {}
 
     def begin(self, prompt: Sequence[int]) -> Drafter:
-        """A drafter with a cache of its own for this sequence."""
+        """A drafter with an engine and a cache of its own for this sequence: the model may have changed since the last."""
         fresh = copy.copy(self)
+        fresh.forward = TreeForward(self.model)
         fresh._cache = fresh.forward.new_cache([len(prompt)], 64)
         fresh._found = {}
         return fresh
@@ -67,8 +71,14 @@ class Assistant(SuccessorDrafter):
         """Run the draft model over what was committed since, then level by level over its own most likely nodes."""
         self._found = {}
         fresh = list(context[self._cache.lengths[0] :])
-        if max(fresh) >= self.forward.vocab_size:  # a token the draft model does not have: it cannot go on from here
+        # A token that the draft model does not have, or no position for: it cannot go on from here.
+        max_depth = min(max_depth, self.forward.max_positions - len(context))
+        if max(fresh) >= self.forward.vocab_size or max_depth < 1:
             return
+        with evaluating(self.model):
+            self._look_ahead(context, fresh, max_depth)
+
+    def _look_ahead(self, context: Sequence[int], fresh: list[int], max_depth: int) -> None:
         if self._cache.lengths[0]:
             chain = Tree(tuple(fresh), tuple(range(-1, len(fresh) - 1)))
             rows = self.forward([chain], self._cache)[0][-1:]

@@ -108,7 +108,7 @@ class HitRate:
 
     prior: Callable[..., float]
     weight: float = 8.0
-    counts: dict[tuple[int, ...], list[float]] = field(default_factory=dict)
+    counts: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
 
     def __call__(self, *kind: int) -> float:
         """The estimated probability that a proposal of this kind is accepted."""
@@ -117,11 +117,8 @@ class HitRate:
 
     def add(self, hit: bool, *kind: int) -> None:
         """Count one proposal whose parent was accepted."""
-        count = self._count(kind)
-        count[0] += hit
-        count[1] += 1
+        hits, trials = self._count(kind)
+        self.counts[kind] = hits + hit, trials + 1  # at once, so that other threads see no hit without its trial
 
-    def _count(self, kind: tuple[int, ...]) -> list[float]:
-        if kind not in self.counts:
-            self.counts[kind] = [self.prior(*kind) * self.weight, self.weight]
-        return self.counts[kind]
+    def _count(self, kind: tuple[int, ...]) -> tuple[float, float]:
+        return self.counts.get(kind) or (self.prior(*kind) * self.weight, self.weight)

@@ -18,8 +18,8 @@ LAYERS = "layers:"
 SHAPES = frozenset({"best-first", "static", "certificate-guided"})
 
 
-def drafter_by_name(text: str, target: LoadedModel) -> Drafter:
-    """The drafter a text names: parts joined by `+`, or `none`.
+def drafter_by_name(text: str, target: Any) -> Drafter:
+    """The drafter a text names: parts joined by `+`, or `none`. `target`: a model, or what `load_model` returns.
 
     The parts: `recycling`, `recycling:prior`, `recycling:SHAPE`, `lookup`, `layers:0-9,20-29` (a draft model made of
     these layers of the target), or a draft model as `load_model` takes it.
@@ -33,22 +33,23 @@ def drafter_by_name(text: str, target: LoadedModel) -> Drafter:
     return members[0] if len(members) == 1 else Combined(*members)
 
 
-def _member(name: str, target: LoadedModel) -> SuccessorDrafter:
+def _member(name: str, target: Any) -> SuccessorDrafter:
+    model = target.model if isinstance(target, LoadedModel) else target
     kind, _, argument = name.partition(":")
     options = set(filter(None, argument.split(",")))
     if kind == "recycling":
         shapes = options - {"prior"}
         if not shapes <= SHAPES or len(shapes) > 1:
             raise DraftcertError(f"'{name}': recycling takes 'prior' and one of {', '.join(sorted(SHAPES))}")
-        prior = cached_successors(TreeForward(target.model)) if "prior" in options else None
+        prior = cached_successors(TreeForward(model)) if "prior" in options else None
         shape: Any = next(iter(shapes), "best-first")
         return TokenRecycling(shape=shape, prior=prior)
     if name == "lookup":
         return PromptLookup()
-    return Assistant(draft_model(name, target), target.model.get_output_embeddings().weight.shape[0])
+    return Assistant(draft_model(name, target), model.get_output_embeddings().weight.shape[0])
 
 
-def draft_model(name: str, target: LoadedModel) -> Any:
+def draft_model(name: str, target: Any) -> Any:
     """The draft model called `name`: what `load_model` reads, or `layers:` with some of the target's own.
 
     Raises:
@@ -56,10 +57,26 @@ def draft_model(name: str, target: LoadedModel) -> Any:
     """
     if name.startswith(LAYERS):
         return keep_layers(target, read_layers(name.removeprefix(LAYERS)))
+    if not isinstance(target, LoadedModel):
+        raise DraftcertError(
+            f"drafter '{name}': whether its token ids mean the target's tokens is told by the two tokenizers; give the "
+            "target as load_model returns it"
+        )
     parameter = next(target.model.parameters())
     loaded = load_model(name, parameter.dtype, parameter.device)
     require_same_tokens(target, loaded)
     return loaded.model
+
+
+def require_own_tokens(drafter: Any, target: Any) -> None:
+    """Refuse a drafter, or a member of one, with a model whose token ids mean other tokens than the target's.
+
+    Raises:
+        DraftcertError: the two vocabularies differ. Of models without their tokenizers nothing is known.
+    """
+    for member in (drafter, *getattr(drafter, "members", ())):
+        if isinstance(member, Assistant) and member.loaded is not None and isinstance(target, LoadedModel):
+            require_same_tokens(target, member.loaded)
 
 
 def require_same_tokens(target: LoadedModel, draft: LoadedModel) -> None:

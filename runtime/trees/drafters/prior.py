@@ -7,14 +7,13 @@ tree, evaluated slice by slice. That is done once per model and kept in the user
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from time import perf_counter
 
 import torch
 
 from ....support.cache import cached
+from ...models.identity import content
 from ..forward import TreeForward
 from ..tree import Tree
 
@@ -53,11 +52,8 @@ def successor_table(
 def cached_successors(
     forward: TreeForward, seconds: float = 60.0, on_progress: Callable[[float], None] | None = None
 ) -> SuccessorTable:
-    """`successor_table`, once per model: its configuration and a sample of its weights tell models apart."""
-    weights = hashlib.sha256()
-    for parameter in forward.model.parameters():
-        weights.update(json.dumps(parameter.flatten()[:16].tolist()).encode())
-    identity = {"model": forward.config.to_json_string(), "weights": weights.hexdigest()}
+    """`successor_table`, once per model: its contents tell it from others."""
+    identity = {"model": content(forward.model)}
 
     def parse(table: list[tuple[list[int], list[float]]]) -> SuccessorTable:
         return [(tokens, chances) for tokens, chances in table]

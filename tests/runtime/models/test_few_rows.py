@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from torch.nn.utils import prune
 
 from draftcert.runtime.models.layers import few_rows as module
 from draftcert.runtime.models.layers.bindings import linear, run_layers
 from draftcert.runtime.models.layers.few_rows import few_rows
+from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.drafters import keep_layers
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.tree import Tree
-from draftcert.theory import DraftcertError
+from tests.runtime.trees.test_decoder import without_cache
 
 TREES = [
     Tree((3, 5, 6, 7, 5, 9, 60), (-1, 0, 0, 1, 2, 2, 4)),
@@ -69,23 +71,62 @@ def test_a_cache_that_grows_and_one_that_was_never_filled(tiny: Any) -> None:
         assert torch.allclose(fast, usual, atol=2e-4, rtol=2e-4)
 
 
-def test_weights_that_move_are_found_and_those_that_change_type_refused(tiny: Any) -> None:
+def changed(model: Any, what: str) -> Any:
+    """Changes a model as its user may at any time; the change is one that the output shows."""
+    torch.manual_seed(3)
+    attention, mlp = model.model.layers[0].self_attn, model.model.layers[0].mlp
+    double = lambda module, arguments, output: 2 * output  # noqa: E731
+    new = {name: torch.randn_like(tensor) for name, tensor in model.state_dict().items()}
+    linear = torch.nn.Linear(32, 32, bias=False)
+
+    class Adapter(torch.nn.Module):
+        def __init__(self, base: Any):
+            super().__init__()
+            self.base, self.low, self.high = base, torch.nn.Linear(32, 4), torch.nn.Linear(4, 32)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.base(x) + self.high(self.low(x))
+
+    forward = mlp.forward
+    {
+        "assigned": lambda: model.load_state_dict(new, assign=True),
+        "moved": lambda: [setattr(p, "data", p.data * 1.5) for p in model.parameters()],
+        "in place": lambda: model.lm_head.weight.data.copy_(model.lm_head.weight.data.flip(0)),
+        "replaced": lambda: setattr(attention, "q_proj", linear),
+        "wrapped": lambda: setattr(attention, "q_proj", Adapter(attention.q_proj)),
+        "hooked": lambda: mlp.register_forward_hook(double),
+        "patched": lambda: setattr(mlp, "forward", lambda x: 2 * forward(x)),
+        "masked": lambda: prune.l1_unstructured(attention.v_proj, "weight", 0.5),
+        "shortened": lambda: setattr(model.model, "layers", model.model.layers[:1]),
+        "fewer layers": lambda: setattr(model.config, "num_hidden_layers", 1),
+        "scaled": lambda: setattr(attention, "scaling", 2.0),
+        "activated": lambda: setattr(mlp, "act_fn", torch.nn.Tanh()),
+        "normed": lambda: setattr(model.model.layers[1].input_layernorm, "variance_epsilon", 3.0),
+        "all normed": lambda: [
+            setattr(m, "variance_epsilon", 3.0) for m in model.modules() if "Norm" in type(m).__name__
+        ],
+    }[what]()
+    return model
+
+
+CHANGES = (
+    *("assigned", "moved", "in place", "replaced", "wrapped", "hooked", "patched", "masked", "shortened"),
+    *("fewer layers", "scaled", "activated", "normed", "all normed"),
+)
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_model_that_was_changed_is_decoded_as_it_stands(what: str, tiny: Any) -> None:
+    """Whether before the decoder was made or after."""
+    prompt = [5, 17, 3, 17, 3, 42]
     model = copy.deepcopy(tiny())
-    forward = TreeForward(model)
-
-    def logits() -> torch.Tensor:
-        with torch.inference_mode():
-            return forward([TREES[0]], forward.new_cache([0], 8))[0]
-
-    before = logits()
-    for parameter in model.parameters():
-        parameter.data = parameter.data.clone()
-    assert torch.equal(logits(), before)
-    model.lm_head.weight.data = 2 * model.lm_head.weight.data
-    assert torch.equal(logits(), 2 * before)
-    model.double()
-    with pytest.raises(DraftcertError, match="make a new one"):
-        logits()
+    decoder = GreedyTreeDecoder(model, latency=None)
+    before = decoder.generate(prompt, 24, ()).tokens
+    changed(model, what)
+    expected = [without_cache(model, prompt, 24)]
+    assert expected != before
+    assert decoder.generate(prompt, 24, ()).tokens == expected
+    assert GreedyTreeDecoder(model, latency=None).generate(prompt, 24, ()).tokens == expected
 
 
 def test_biases_scaled_rotations_and_windows_of_some_layers(tiny: Any) -> None:

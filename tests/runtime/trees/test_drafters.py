@@ -185,7 +185,7 @@ MAKERS: dict[str, Callable[[Any], Drafter]] = {
 def test_no_drafter_changes_the_output(name: str, kind: str, tiny: Any, hf_greedy: Any) -> None:
     model = tiny(kind)
     prompt = [5, 17, 3, 17, 3, 42]
-    decoder = GreedyTreeDecoder(model, MAKERS[name](model), max_nodes=9)
+    decoder = GreedyTreeDecoder(model, MAKERS[name](model), max_nodes=9, latency=None)
     cold, warm = (decoder.generate(prompt, 30, eos_token_id=()) for _ in range(2))
     assert cold.tokens == warm.tokens == [hf_greedy(model, prompt, 30)]
     if name == "itself":

@@ -1,12 +1,14 @@
 """What a difference between two outputs is."""
 
+import copy
 from typing import Any
 
 import pytest
 import torch
 
-from draftcert.runtime.trees.explain import evaluations, explain
-from draftcert.runtime.trees.forward import TreeForward
+from draftcert.runtime.trees import forward
+from draftcert.runtime.trees.explain import ROWS, evaluations, explain
+from draftcert.runtime.trees.plain import distance, tolerance
 from draftcert.theory import DraftcertError
 
 PROMPT = [5, 17, 3]
@@ -47,21 +49,38 @@ def test_another_token_than_the_greedy_one(tiny: Any, hf_greedy: Any) -> None:
         ([0.0, 2.0, 1.75, 1.0], 0.125, "numerical noise", 0.25),
         ([0.0, 2.0, 1.75, 1.0], 0.0625, "different rule", 0.25),
         ([3.0, 2.0, 2.0, 1.0], 0.125, "true error", 0.0),
+        ([0.0, 2.0, 1.75, 1.0], 2.0, "engine fault", 0.25),
     ],
 )
 def test_margin_against_noise(
     row: list[float], noise: float, verdict: str, margin: float, tiny: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = torch.tensor(row)
-    other = alone.clone()
+    plain = torch.tensor(row)
+    other = plain.clone()
     other[3] += noise
-    monkeypatch.setattr("draftcert.runtime.trees.explain.evaluations", lambda *_: (alone, [alone, other]))
+    monkeypatch.setattr("draftcert.runtime.trees.explain.evaluations", lambda *_: (plain, [plain, other]))
+    monkeypatch.setattr("draftcert.runtime.trees.explain.tolerance", lambda *_: 0.5)
     found = explain(tiny(), PROMPT, [1], [2])
     assert (found.verdict, found.margin, found.noise) == (verdict, margin, noise)
 
 
-def test_noise_is_that_of_a_row_among_others(tiny: Any) -> None:
-    alone, others = evaluations(TreeForward(tiny()), PROMPT, 16)
-    assert len(others) == 3
-    for other in others:
-        assert torch.allclose(alone, other, atol=1e-4, rtol=1e-4)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("new", [[], [7, 8, 9, 7, 8]])
+def test_noise_is_that_of_every_history_and_number_of_rows(new: list[int], dtype: torch.dtype, tiny: Any) -> None:
+    model = copy.deepcopy(tiny()).to(dtype)
+    row, others = evaluations(model, PROMPT, new, ROWS)
+    engines = 2 if dtype == torch.float32 else 1  # the layers for few rows, and transformers'
+    assert len(others) == 1 + engines * len(ROWS)
+    allowed = tolerance(model, [*PROMPT, *new])
+    assert all(float(distance(other, row)) <= allowed for other in others)
+    by_itself = model(torch.tensor([[*PROMPT, *new]]), use_cache=False).logits[:, -1]
+    assert float(distance(by_itself, row[None])) <= allowed
+
+
+def test_an_engine_that_is_wrong_is_not_called_noise(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, mask = tiny("gemma3-window"), forward.Tree.ancestor_mask
+    sees_all = lambda tree: torch.ones_like(mask(tree)).tril()  # noqa: E731
+    monkeypatch.setattr(forward.Tree, "ancestor_mask", sees_all)  # of chains that is the same
+    assert explain(model, PROMPT, [1], [2]).verdict != "engine fault"
+    monkeypatch.setattr(forward, "_window", lambda size: lambda queries, keys: queries - keys < size + 1)
+    assert explain(model, PROMPT * 4, [1], [2]).verdict == "engine fault"

@@ -1,0 +1,51 @@
+"""`draftcert doctor`: whether a model can be decoded with draft trees."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..support.terminal import visible
+from ..theory.errors import DraftcertError
+from .console import Json, err, finish, out, print_json
+
+
+def doctor(
+    target_name: Annotated[str, typer.Argument(metavar="MODEL", help="Hugging Face id, folder, GGUF file or smollm2.")],
+    length: Annotated[
+        int, typer.Option(min=0, help="Texts of at most so many tokens: where windows end is tried, too.")
+    ] = 0,
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Try a model: do its logits at the nodes of draft trees equal the plain model's? Exit status 1 if they do not.
+
+    The decoder tries every model itself and refuses it where they do not; this command asks that alone.
+
+    Example: draftcert doctor smollm2
+    """
+    from ..runtime.models import load_model
+    from ..runtime.trees.self_test import lengths_of_change, self_test
+
+    with err.status("loading the model"):
+        target = load_model(target_name, dtype, device)
+    refusal, tried = None, []
+    try:
+        with err.status("evaluating trees and the plain model"):
+            tried = self_test(target.model, length)
+    except DraftcertError as error:
+        refusal = str(error)
+    later = [change for change in lengths_of_change(target.model) if change > length]
+    if as_json:
+        print_json(
+            {"target": target.name, "right": refusal is None, "refusal": refusal, "tried": tried, "later": later}
+        )
+    else:
+        out.print(
+            f"{visible(target.name)}: {visible(refusal) if refusal else 'right'}", style="red" if refusal else "green"
+        )
+        if later and not refusal:
+            out.print(f"From {later[0]} tokens on it may compute differently: tried when a text gets there (--length).")
+    finish(refusal is None)

@@ -1,0 +1,1 @@
+"""Where engines take draft trees in: one file an engine."""

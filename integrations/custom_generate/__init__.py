@@ -1,0 +1,1 @@
+"""The files that transformers expects of a repository of custom generation."""
