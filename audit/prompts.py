@@ -1,6 +1,5 @@
 """Prompts: read from a file of any common shape, or the built-in set of forty."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -8,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.models import token_ids
+from ..support.files import parse_json, text_lines
 from ..theory.errors import DraftcertError
+from ..theory.numbers import shown
 
 
 @dataclass(frozen=True)
@@ -46,25 +47,21 @@ def read_prompts(path: str | Path | None = None) -> Iterator[Prompt]:
         raise DraftcertError(f"no file of prompts at {file}")
     name, structured = "built-in prompts" if path is None else str(path), file.name.endswith((".jsonl", ".json"))
     empty = True
-    with file.open("r", encoding="utf-8") as lines:
-        for prompt in _parse(lines, name, structured):
-            empty = False
-            yield prompt
+    for prompt in _parse(text_lines(str(file)), name, structured):
+        empty = False
+        yield prompt
     if empty:
         raise DraftcertError(f"{name} holds no prompt")
 
 
-def _parse(lines: Iterable[str], name: str, structured: bool) -> Iterator[Prompt]:
-    for number, line in enumerate(lines, start=1):
+def _parse(lines: Iterable[tuple[int, str]], name: str, structured: bool) -> Iterator[Prompt]:
+    for number, line in lines:
         if not line.strip():
             continue
         if not structured:
             yield _chat(str(number), "", [{"role": "user", "content": line.strip()}])
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DraftcertError(f"{name}, line {number}: not JSON ({error})") from error
+        record = parse_json(line, f"{name}, line {number}")
         if not isinstance(record, dict):
             raise DraftcertError(f"{name}, line {number}: expected an object, found {type(record).__name__}")
         identity = str(next((record[key] for key in ("id", "prompt_id", "question_id") if key in record), number))
@@ -79,12 +76,16 @@ def _parse(lines: Iterable[str], name: str, structured: bool) -> Iterator[Prompt
             case _:
                 raise DraftcertError(
                     f"{name}, line {number}: no prompt in it (expected prompt, messages, turns, data or text; "
-                    f"found {', '.join(record) or 'nothing'})"
+                    f"found {shown(', '.join(record)) if record else 'nothing'})"
                 )
 
 
-def _asked(messages: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The messages up to the last one that is not the assistant's."""
+def _asked(messages: list[Any]) -> list[dict[str, str]]:
+    """The messages up to the last one that is not the assistant's; none where one is no message of text."""
+    if not all(
+        isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str) for m in messages
+    ):
+        return []
     last = max((i for i, message in enumerate(messages) if message["role"] != "assistant"), default=-1)
     return messages[: last + 1]
 

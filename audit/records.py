@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..support.files import read_json
+from ..support.files import is_sealed, read_json, reading
 from ..theory.errors import DraftcertError
 from ..theory.imports import optional
+from ..theory.numbers import shown
 from .measure import Grid
 from .prompts import Prompt
-from .run import Configuration
+from .run import Configuration, made_by
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -41,16 +42,23 @@ class Audit:
             raise DraftcertError(f"no audit in {folder}: run draftcert audit --out {folder}")
         if not (folder / "positions.parquet").is_file():
             raise DraftcertError(f"the audit in {folder} is not finished: run the same command again, it goes on")
+        if not is_sealed(folder / "positions.parquet"):
+            raise DraftcertError(
+                f"{folder / 'positions.parquet'} is damaged: run the same audit again, it is made again"
+            )
         asked = read_json(folder / "audit.json")
-        grid = asked["configuration"].pop("grid")
-        if not isinstance(grid["rules"], dict):
-            raise DraftcertError(f"the audit in {folder} does not say what its rules are: run it again")
-        names, candidates = tuple(grid["rules"]), tuple(grid["candidates"])
-        configuration = Configuration(**asked["configuration"], grid=Grid(names, candidates, grid["rules"]))
-        prompts = (
-            Prompt(p["id"], p["category"], p["text"], p["messages"] and tuple(p["messages"])) for p in asked["prompts"]
-        )
-        return cls(folder, configuration, tuple(prompts))
+        with reading(folder / "audit.json"):
+            made = asked["made_by"]
+            grid = asked["configuration"].pop("grid")
+            names, candidates = tuple(grid["rules"]), tuple(grid["candidates"])
+            configuration = Configuration(**asked["configuration"], grid=Grid(names, candidates, dict(grid["rules"])))
+            prompts = tuple(
+                Prompt(p["id"], p["category"], p["text"], p["messages"] and tuple(p["messages"]))
+                for p in asked["prompts"]
+            )
+        if made != made_by():
+            raise DraftcertError(f"the audit in {folder} is of another version, {shown(made)}: run it again elsewhere")
+        return cls(folder, configuration, prompts)
 
     @cached_property
     def _file(self) -> pq.ParquetFile:

@@ -1,27 +1,42 @@
 """Run an audit: the target decodes every prompt greedily, each position is measured, one Parquet shard a prompt.
 
-The folder of an audit holds `audit.json` (what was asked), `shards/` (written atomically, so that a killed run goes on
-where it stopped) and, when complete, `positions.parquet` (all shards in order). Memory does not grow with the prompts.
+The folder of an audit holds `audit.json` (what was asked, and what of: digests of the models and of all else that makes
+the numbers), `shards/` (written atomically and sealed, so that a killed run goes on where it stopped and damage shows)
+and, when complete, `positions.parquet` (all shards in order) and `trace.json`. Memory does not grow with the prompts.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from ..runtime.models import LoadedModel, load_model
+from ..runtime.models import LoadedModel, identity, load_model
 from ..runtime.trees.drafters import draft_model
-from ..support.files import read_json, remove_partial, replacing, write_whole
+from ..support.files import (
+    SEAL,
+    is_sealed,
+    read_json,
+    remove_partial,
+    replacing,
+    seal,
+    set_aside,
+    writable_folder,
+    write_whole,
+)
 from ..support.locks import locked
 from ..support.workers import Seat, one_per_cpu, run_tasks
+from ..theory import FORMULAS
 from ..theory.errors import DraftcertError
 from ..theory.imports import optional
+from ..theory.numbers import shown
 from .decoding import decoding_trace
 from .measure import Grid, measure
 from .prompts import Prompt, load_prompts
@@ -54,11 +69,14 @@ class Configuration:
 
 
 class Measured(NamedTuple):
-    """The positions of a prompt, and how the tree decoder went through the first one."""
+    """The positions of a prompt, as a table, and digests of the models they were measured with.
+
+    The table of the first prompt has the trace of how the tree decoder went through it among its metadata.
+    """
 
     number: int
     table: pa.Table
-    trace: dict[str, Any] | None
+    models: dict[str, Any]
 
 
 class Worker:
@@ -71,6 +89,9 @@ class Worker:
         device = place(configuration.device, seat.number, torch.cuda.device_count())
         self.target = load_model(configuration.target, configuration.dtype, device)
         self.draft = None if configuration.draft is None else draft_model(configuration.draft, self.target)
+        self.models = {"target": identity(self.target.model, self.target.tokenizer)}
+        if self.draft is not None:
+            self.models["draft"] = identity(self.draft)
 
     @torch.inference_mode()
     def __call__(self, numbered: tuple[int, Prompt]) -> Measured:
@@ -79,7 +100,7 @@ class Worker:
             import pyarrow as pa
 
         index, prompt = numbered
-        ids = torch.tensor([prompt.token_ids(self.target.tokenizer)], device=self.target.model.device)
+        ids = self.target.batch(prompt.token_ids(self.target.tokenizer))
         tokens, target_logits = greedy(self.target, ids, self.configuration.max_new_tokens)
         draft_logits = None
         if self.draft is not None:
@@ -102,7 +123,9 @@ class Worker:
                 **{name: pa.array(list(column)) if column.ndim > 1 else column for name, column in columns.items()},
             }
         )
-        return Measured(index, table, self.trace(ids) if index == 0 else None)
+        if index == 0 and (trace := self.trace(ids)):
+            table = table.replace_schema_metadata({TRACE: json.dumps(trace)})
+        return Measured(index, table, self.models)
 
     def trace(self, prompt: torch.Tensor) -> dict[str, Any] | None:
         """How the tree decoder goes through a prompt; `None` for a target that cannot be decoded with trees."""
@@ -159,29 +182,36 @@ def run_audit(
 
     `processes` local processes, or a Ray cluster at address `ray`, share the prompts; the table has the same rows in
     the same order in any layout (the last bits of a matrix product can depend on how many threads share it). A folder
-    with a finished or interrupted audit of the same configuration is continued; with another, or while another process
-    is at work in it, it is refused. `progress(done, total)` is called after every prompt.
+    with a finished or interrupted audit is continued if all that makes its numbers is the same: configuration, prompts,
+    the contents of the models, the formulas and the version of this package; with another, or while another process is
+    at work in it, it is refused. It is claimed with the first prompt that is measured, so after the models and all
+    arguments were found good. Shards that are damaged are set aside and measured again. `progress(done, total)` is
+    called after every prompt.
 
     Raises:
-        DraftcertError: bad prompts, models or configuration, a folder that holds another audit or is in use.
+        DraftcertError: bad prompts, models or configuration, a folder that holds another audit, is in use or cannot be
+            written.
     """
     with optional("report"):
         import pyarrow.parquet as pq
 
     configuration = configuration or Configuration()
     chosen = list(load_prompts() if prompts is None else prompts)
+    if not chosen:
+        raise DraftcertError("an audit needs at least one prompt")
     folder = Path(folder)
-    shards = folder / "shards"
-    shards.mkdir(parents=True, exist_ok=True)
+    shards = writable_folder(folder / "shards")
     with locked(folder / "audit.lock", f"the audit in {folder}", wait=False):
         remove_partial(folder)
         remove_partial(shards)
-        _claim(folder, configuration, chosen)
-        waiting = [(i, prompt) for i, prompt in enumerate(chosen) if not (shards / _shard(i)).is_file()]
+        claim = _Claim(folder, configuration, chosen)
+        waiting = [(i, prompt) for i, prompt in enumerate(chosen) if not _is_whole(shards / _shard(i))]
         done = len(chosen) - len(waiting)
+        if not waiting:
+            claim.check(Worker(configuration, Seat()).models)
         if progress:
             progress(done, len(chosen))
-        for index, table, trace in run_tasks(
+        for index, table, models in run_tasks(
             waiting,
             partial(Worker, configuration),
             lambda numbered: f"prompt '{numbered[1].id}'",
@@ -190,35 +220,74 @@ def run_audit(
             room=partial(actors, configuration.device),
             ordered=False,
         ):
-            if trace is not None:
-                write_whole(folder / "trace.json", json.dumps(trace))
+            claim.check(models)
             with replacing(shards / _shard(index)) as shard:
-                pq.write_table(table, shard)
+                pq.write_table(table.cast(_sealable(table.schema)), shard)
+                seal(shard)
             done += 1
             if progress:
                 progress(done, len(chosen))
         return _join(folder, len(chosen))
 
 
+TRACE, SEALED = b"trace", b"seal"
+"""Metadata of a shard: the trace of the first prompt, as JSON, and the checksum."""
+
+
 def _shard(index: int) -> str:
     return f"{index:06d}.parquet"
 
 
-def _claim(folder: Path, configuration: Configuration, prompts: list[Prompt]) -> None:
-    """Write what is asked into the folder, or check that it was asked before."""
-    # Through JSON, so that what is compared is what is read back.
-    asked = json.loads(json.dumps({"configuration": configuration.values, "prompts": [asdict(p) for p in prompts]}))
-    file = folder / "audit.json"
-    if not file.is_file():
-        write_whole(file, json.dumps(asked, indent=1))
-        return
-    before = read_json(file)
-    if before["prompts"] != asked["prompts"]:
-        raise DraftcertError(f"{folder} holds an audit of other prompts: give another folder")
-    for key, value in asked["configuration"].items():
-        if before["configuration"].get(key) != value:
-            was = before["configuration"].get(key)
-            raise DraftcertError(f"{folder} holds an audit with {key} = {was}, not {value}: give another folder")
+def _is_whole(shard: Path) -> bool:
+    """Whether there is such a shard; one that is damaged is set aside."""
+    if not shard.is_file():
+        return False
+    if is_sealed(shard):
+        return True
+    set_aside(shard, "its prompt is measured again")
+    return False
+
+
+class _Claim:
+    """What a folder's audit is of: checked before each of its shards is written, and written with the first."""
+
+    def __init__(self, folder: Path, configuration: Configuration, prompts: list[Prompt]) -> None:
+        self._folder = folder
+        self._asked = {
+            "configuration": configuration.values,
+            "prompts": [asdict(prompt) for prompt in prompts],
+            "made_by": made_by(),
+        }
+        file = folder / "audit.json"
+        self._found = read_json(file) if file.is_file() else None
+        if self._found is not None:
+            self._compare(self._asked)
+
+    def check(self, models: dict[str, Any]) -> None:
+        """Refuse results of other models than those the folder's audit is of."""
+        if self._found is None:
+            self._found = json.loads(json.dumps(self._asked | {"models": models}))  # as it will be read back
+            write_whole(self._folder / "audit.json", json.dumps(self._found, indent=1))
+        self._compare({"models": models})
+
+    def _compare(self, asked: dict[str, Any]) -> None:
+        asked = json.loads(json.dumps(asked))
+        found = self._found if isinstance(self._found, dict) else {}
+        if "prompts" in asked and found.get("prompts") != asked["prompts"]:
+            raise DraftcertError(f"{self._folder} holds an audit of other prompts: give another folder")
+        for part in asked.keys() - {"prompts"}:
+            before = found.get(part)
+            for key, value in asked[part].items():
+                was = before.get(key) if isinstance(before, dict) else None
+                if was != value:
+                    differ = f"{key} = {shown(was)}, not {shown(value)}"
+                    raise DraftcertError(f"{self._folder} holds an audit with {differ}: give another folder")
+
+
+def made_by() -> dict[str, str]:
+    """What turns a model's logits into the numbers of an audit: this version and its formulas."""
+    formulas = json.dumps({name: formula.sha256 for name, formula in sorted(FORMULAS.items())})
+    return {"draftcert": version("draftcert"), "formulas": hashlib.sha256(formulas.encode()).hexdigest()}
 
 
 def place(device: str, number: int, gpus: int) -> str:
@@ -249,12 +318,23 @@ def actors(device: str, nodes: Sequence[Mapping[str, float]]) -> tuple[int, int]
 
 
 def _join(folder: Path, count: int) -> Path:
-    """All shards in order as one file, a row group each."""
+    """All shards in order as one sealed file, a row group each, and the trace of the first."""
     with optional("report"):
         import pyarrow.parquet as pq
 
+    paths = [folder / "shards" / _shard(index) for index in range(count)]
+    schema = pq.read_schema(paths[0])
+    if trace := (schema.metadata or {}).get(TRACE):
+        write_whole(folder / "trace.json", trace)
     whole = folder / "positions.parquet"
-    with replacing(whole) as joined, pq.ParquetWriter(joined, pq.read_schema(folder / "shards" / _shard(0))) as writer:
-        for index in range(count):
-            writer.write_table(pq.read_table(folder / "shards" / _shard(index)))
+    with replacing(whole) as joined:
+        with pq.ParquetWriter(joined, _sealable(schema.remove_metadata())) as writer:
+            for path in paths:
+                writer.write_table(pq.read_table(path))
+        seal(joined)
     return whole
+
+
+def _sealable(schema: pa.Schema) -> pa.Schema:
+    """The schema of a file with a place for its checksum, behind what else the file says of itself."""
+    return schema.with_metadata({**(schema.metadata or {}), SEALED: SEAL})

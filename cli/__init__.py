@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
+from ..support.files import reason
 from ..theory.errors import DraftcertError
 from .audit import app as audit
 from .bench import app as bench
@@ -21,6 +22,7 @@ from .generate import generate
 from .recommend import recommend
 from .reproduce import reproduce
 from .validate import validate
+from .verify import verify
 
 __all__ = ["app", "main"]
 
@@ -32,17 +34,37 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
-for command in (derive, check, validate, certify, codegen, generate, explain, doctor, recommend, reproduce, cite):
+for command in (derive, check, validate, certify, verify, codegen, generate, explain, doctor, recommend, reproduce, cite):
     app.command()(command)
 app.add_typer(audit, name="audit")
 app.add_typer(bench, name="bench")
 
 
-def main(program: Callable[[], Any] = app) -> None:
-    """Run the command line. Exit status: 0 all holds, 1 something does not, 2 bad input or something to install."""
+def main(program: Callable[..., Any] = app) -> None:
+    """Run the command line. Exit status: 0 all holds, 1 something does not, 2 bad input or something to install.
+
+    This is the one place that turns exceptions into a line: those of this project, of the command line's reader, of the
+    system and of too large input. Any other is a fault of the program and shows where it is.
+    """
     try:
-        program()
-    except DraftcertError as error:
-        # What a message quotes cannot begin a line of its own.
-        err.print(f"error: {error}".replace("\n", "\n  "), style="red", soft_wrap=True)
-        sys.exit(2)
+        sys.exit(program(standalone_mode=False))
+    except (DraftcertError, OSError, UnicodeError, RecursionError, MemoryError) as error:
+        _fail(str(error) if isinstance(error, DraftcertError) else reason(error))
+    except _CommandLineError as error:
+        context = getattr(error, "ctx", None)
+        if type(error).__name__ == "NoArgsIsHelpError" and context:
+            context.get_help()  # prints it
+            sys.exit(2)
+        _fail(f"{error.format_message()}" + (f" Try '{context.command_path} --help'." if context else ""))
+    except typer.Abort:
+        _fail("given up")
+
+
+_CommandLineError: Any = typer.BadParameter.__mro__[2]
+"""What typer raises for all bad command lines: of click, or of the click it brings along."""
+
+
+def _fail(message: str) -> NoReturn:
+    """What a message quotes cannot begin a line of its own."""
+    err.print(f"error: {message}".replace("\n", "\n  "), style="red", soft_wrap=True)
+    sys.exit(2)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ..support.terminal import visible
+from ..support.text import visible
 from .console import Json, out, print_json, progress
 
 app = typer.Typer(invoke_without_command=True)
@@ -95,6 +95,9 @@ def logprobs(
         int | None, typer.Option(min=2, help="Tokens of the vocabulary; unknown: any number.")
     ] = None,
     near: Annotated[float, typer.Option(min=0, help="A lead of fewer nats is called near a tie.")] = 0.05,
+    asked: Annotated[
+        int | None, typer.Option(min=1, help="How many log-probabilities were asked for: shows lists that lost some.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Certificates from a server's top-k log-probabilities: exact where the list determines them, else intervals.
@@ -104,7 +107,7 @@ def logprobs(
     from ..audit.logprobs import audit_logprobs
     from ..audit.report import readable
 
-    found = audit_logprobs(file, rule, candidates, vocab_size, near)
+    found = audit_logprobs(file, rule, candidates, vocab_size, near, asked)
     if as_json:
         print_json(found.as_dict())
         return

@@ -145,4 +145,6 @@ def _distribution(certificates: list[float]) -> Table:
 
 
 if __name__ == "__main__":
-    main(lambda: typer.run(demo))
+    program = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    program.command()(demo)
+    main(program)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.terminal import visible
+from ..support.text import visible
 from .console import Json, out, print_json, progress
 
 if TYPE_CHECKING:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..support.terminal import visible
+from ..support.files import read_text, reason
+from ..support.text import visible
 from ..theory.errors import DraftcertError
+from ..theory.numbers import shown
 from .console import Json, err, finish, out, print_json
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def explain(
         )
     explained = []
     for a, b in zip(*sides, strict=True):
+        target.batch([*a.prompt, *a.tokens, *b.prompt, *b.tokens])  # refuses what the model does not have
         found = run(target, a.prompt, a.tokens, b.tokens, second_prompt=b.prompt)
         explained.append((a.id, found))
         if not as_json:
@@ -81,10 +84,10 @@ def _measured(found: Explanation) -> str:
 
 
 def _document(path: Path) -> object:
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -92,11 +95,9 @@ def _outputs(document: object, path: Path, prompt: str | None, target: LoadedMod
     match document:
         case {"prompts": [_, *_] as records}:
             try:
-                return [Output(str(r["id"]), list(r["prompt_tokens"]), list(r["tokens"])) for r in records]
+                return [Output(str(r["id"]), _ids(r["prompt_tokens"]), _ids(r["tokens"])) for r in records]
             except (KeyError, TypeError) as error:
-                raise DraftcertError(
-                    f"{path} is no output of `draftcert generate --json`: {error} is missing"
-                ) from error
+                raise DraftcertError(f"{path} is no output of `draftcert generate --json`: {reason(error)}") from error
         case [*tokens] if tokens and all(isinstance(token, int) for token in tokens):
             pass
         case str(text) if text.strip():
@@ -108,3 +109,9 @@ def _outputs(document: object, path: Path, prompt: str | None, target: LoadedMod
     if prompt is None:
         raise DraftcertError(f"{path} holds only an output: give its --prompt")
     return [Output("output", target.encode(prompt)[0].tolist(), tokens)]
+
+
+def _ids(tokens: object) -> list[int]:
+    if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):
+        raise TypeError(f"{shown(tokens)} is no list of token ids")
+    return tokens

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.table import Table
 
-from ..support.terminal import visible
+from ..support.text import visible
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
 
@@ -149,9 +149,7 @@ def show_prompt(prompt: Prompt) -> None:
 
 def input_ids(prompt: Prompt, target: LoadedModel) -> torch.Tensor:
     """A prompt's tokens `[1, length]` on the model's device."""
-    import torch
-
-    return torch.tensor([prompt.token_ids(target.tokenizer)], device=target.model.device)
+    return target.batch(prompt.token_ids(target.tokenizer))
 
 
 def describe(target: LoadedModel, result: Generation) -> dict[str, Any]:

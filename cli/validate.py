@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from ..support.terminal import visible
+from ..support.text import visible
 from .console import Json, finish, out, print_json, progress
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from matplotlib.tri import Triangulation
 from ..theory import Rule, parse_rule
 from ..theory.conditions import Condition, RankCondition, ThresholdCondition, fold_conditions
 from ..theory.pool import select_pool
+from ..theory.sampling import SAMPLING_ACCEPTANCE, SAMPLING_KL, lenience, u, v
 from ..theory.statistics import TOP
 from ..theory.theorem import ExactValue, Infimum, Limit, Supremum
 from ..theory.theorems import THEOREMS
@@ -190,6 +191,27 @@ def mean_guarantee() -> Figure:
     return figure
 
 
+def least_acceptance() -> Figure:
+    """S2: the least acceptance of speculative sampling against KL or mean KL, without lenience and with it."""
+    figure = Figure(figsize=(5.2, 3.2))
+    axes = figure.subplots()
+    for colour, text in enumerate(("1", "2/3", "1/2", "1/4")):
+        allowed = float(sympy.Rational(text))
+        # In theta = ln(v/u): v - u = l theta is the lenience times it, and v/u = exp(theta).
+        theta = np.geomspace(0.02, 400, 400)
+        high = allowed * theta / -np.expm1(-theta)
+        low = (high - allowed * theta)[high > 1]
+        high = high[high > 1]
+        divergence, accepted = (
+            sympy.lambdify((u, v, lenience), formula.expression)(low, high, allowed)
+            for formula in (SAMPLING_KL, SAMPLING_ACCEPTANCE)
+        )
+        axes.plot([0, *divergence], [1, *accepted], color=f"C{colour}", label=f"l = {text}")
+    axes.set(xlabel="KL(p||q) at most (nats)", ylabel="acceptance at least", xlim=(0, 2), ylim=(0, 1))
+    axes.legend(frameon=False, title="lenience")
+    return figure
+
+
 def _certificates(rule: Rule, candidates: int) -> Callable[[tuple[float, ...]], float]:
     """T3 in floats, for pictures only: no rule here depends on more than the rank and the largest probability."""
     thresholds = {
@@ -250,6 +272,7 @@ FIGURES = MappingProxyType(
         "M7": tree_margin_to_second,
         "M7s": tree_suprema,
         "B2": mean_guarantee,
+        "S2": least_acceptance,
     }
 )
 """The figure of a theorem, by the theorem's name."""

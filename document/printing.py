@@ -8,6 +8,7 @@ import sympy
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.mathml import MathMLPresentationPrinter
 
+from ..support.text import html_text, latex_text
 from ..theory.statistics import LOGIT_RATIO
 
 GREEK = {
@@ -114,7 +115,7 @@ def prose_html(text: str) -> str:
         return f"<{tag}>{_inner(match['script'], prose_html)}</{tag}>"
 
     # Marks are found in the raw text, and the pieces between them escaped.
-    return _replace(text, show, html.escape)
+    return _replace(text, show, html_text)
 
 
 def prose_latex(text: str) -> str:
@@ -145,7 +146,5 @@ def _replace(text: str, show: Any, escape: Any) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Text in which no character has a meaning to LaTeX."""
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
-    special |= {c: "\\" + c for c in "&%$#_{}"} | {"<": r"\textless{}", ">": r"\textgreater{}"}
-    return "".join(special.get(c) or (rf"\ensuremath{{{LATEX[c]}}}" if c in LATEX else c) for c in text)
+    """Text in which no character has a meaning to LaTeX; mathematical characters are printed as such."""
+    return "".join(rf"\ensuremath{{{LATEX[c]}}}" if c in LATEX else latex_text(c) for c in text)

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
         certificate,
         certificate_from_top_logprobs,
         guaranteed_acceptance,
+        kl_for_sampling_acceptance,
         margin_bounds,
         mean_kl_for,
+        sampling_acceptance,
     )
     from draftcert.runtime import (
         Generation,
@@ -81,6 +83,7 @@ __all__ = [
     "certify",
     "guaranteed_acceptance",
     "implication",
+    "kl_for_sampling_acceptance",
     "load_model",
     "margin_bounds",
     "mean_kl_for",
@@ -88,6 +91,7 @@ __all__ = [
     "recommend",
     "row_stats",
     "run_audit",
+    "sampling_acceptance",
     "verify_tree",
     "write_report",
 ]

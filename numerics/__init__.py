@@ -6,6 +6,7 @@ from ..theory.imports import lazy_names
 from .acceptance import MeanKLGuarantee, guaranteed_acceptance, mean_kl_for
 from .certificate import ExactCertificate, certificate
 from .margins import MarginBound, margin_bounds
+from .sampling import kl_for_sampling_acceptance, sampling_acceptance, threshold_acceptance
 from .top_logprobs import CertificateInterval, certificate_from_top_logprobs
 
 if TYPE_CHECKING:  # these load cvxpy, which takes longer than a certificate
@@ -26,7 +27,10 @@ __all__ = [
     "certificate",
     "certificate_from_top_logprobs",
     "guaranteed_acceptance",
+    "kl_for_sampling_acceptance",
     "margin_bounds",
     "mean_kl_for",
+    "sampling_acceptance",
+    "threshold_acceptance",
     "validate",
 ]

@@ -97,23 +97,13 @@ def _costs(certificates: Iterable[Any]) -> tuple[list[int], int, int]:
         weights, unit = integers_of_floats(np.sort(certificates[certificates < np.inf]))
         contexts = len(certificates)
     else:
-        values = [_lower_end(value) for value in certificates]
+        values = [value.lower if isinstance(value, Enclosure) else value for value in certificates]
         exact = [_at_least_zero(value, f"certificate {k}") for k, value in enumerate(values) if value != math.inf]
         unit = math.lcm(*(cost.denominator for cost in exact))
         weights, contexts = sorted(cost.numerator * (unit // cost.denominator) for cost in exact), len(values)
     if not contexts:
         raise DraftcertError("no certificates: an acceptance rate needs at least one context")
     return weights, unit, contexts
-
-
-def _lower_end(value: Any) -> Any:
-    """The proven lower end of an enclosure; other values as they are."""
-    if not isinstance(value, Enclosure):
-        return value
-    if not value.ball.is_finite():
-        return math.inf
-    mantissa, exponent = value.lower.man_exp
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
 def _at_least_zero(value: Any, what: str) -> Fraction:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
+from pathlib import Path
 from typing import Any
 
 from flint import arb, fmpq
 
+from ..support.files import write_whole
 from ..theory import FORMULAS, DraftcertError, Rule, parse_rule
 from ..theory.pool import select_pool
 from .balls import bit_size, formula_function, precision, sum_balls, to_fraction
 from .decide import accepted_count
 from .enclosure import Enclosure, is_certain
 from .row import ExactRow, read_number, read_row
+from .witness import long_integers, spelled_rule, witness_text
 
 MAX_DIGITS = 100_000
 
@@ -61,6 +65,7 @@ def certificate(
     logits: Any = None,
     logit_ratio: Any = None,
     normalize: bool = False,
+    witness: str | Path | None = None,
 ) -> ExactCertificate:
     """The least KL(target || draft) at which a draft can be rejected, in nats, to `digits` correct digits.
 
@@ -76,13 +81,16 @@ def certificate(
         logits: V raw target logits, for rules that compare logits; only the two largest are used.
         logit_ratio: z_(2)/z_(1) itself, instead of `logits`.
         normalize: divide `probabilities` by their sum.
+        witness: a file to write, from which `numerics/verify.py` confirms the result without any of this code
+            (`draftcert verify`).
 
     Returns:
         The enclosure; exactly 0 where the target itself is rejected (a tie, no accepted token), infinite where fewer
         than `candidates` tokens are rejected.
 
     Raises:
-        DraftcertError: input that is no distribution, candidates out of range, or missing logits.
+        DraftcertError: input that is no distribution, candidates out of range, missing logits, or a witness file that
+            cannot be written.
 
     >>> print(certificate("0.5 0.45 0.05".split(), "strict_greedy", candidates=2, digits=30))
     0.213681095765888962954404426263
@@ -92,10 +100,19 @@ def certificate(
     rule = parse_rule(rule)
     row = read_row(probabilities, normalize=normalize)
     check_candidates(candidates, len(row))
+    check_digits(digits)
+    ratio = _logit_ratio(logits, logit_ratio, len(row)) if rule.needs_logits else None
+    found = certificate_of_row(row, rule, candidates, digits, ratio)
+    if witness is not None:
+        with long_integers():
+            write_whole(witness, witness_text(_proof(found, ratio)))
+    return found
+
+
+def check_digits(digits: int) -> None:
+    """Refuse a number of digits that no value can be given to."""
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MAX_DIGITS:
         raise DraftcertError(f"digits = {digits!r}: give a whole number from 1 to {MAX_DIGITS}")
-    ratio = _logit_ratio(logits, logit_ratio, len(row)) if rule.needs_logits else None
-    return certificate_of_row(row, rule, candidates, digits, ratio)
 
 
 def check_candidates(candidates: int, tokens: int) -> None:
@@ -151,6 +168,28 @@ def pooled_value(weights: list[int], level: fmpq, total: int, digits: int) -> ar
         if is_certain(ball, digits):
             return ball
         bits += bits // 2
+
+
+def _proof(found: ExactCertificate, logit_ratio: Fraction | None) -> dict[str, Any]:
+    """What a witness file holds of a certificate."""
+    row, level = found.row, found.level
+    proof: dict[str, Any] = {
+        "format": "draftcert witness 1",
+        "rule": spelled_rule(found.rule),
+        "logit_ratio": None if logit_ratio is None else str(logit_ratio),
+        "candidates": found.candidates,
+        "row": {"denominator": row.total, "numerators": row.weights},
+        "accepted": found.accepted,
+        "competitors": found.competitors,
+        "draft": None,
+        "multipliers": None,
+        "certificate": "inf",
+    }
+    if level is not None:
+        proof["draft"] = [[token, str(level)] for token in found.pool]
+        proof["multipliers"] = [[token, str(abs(row.probability(token) / level - 1))] for token in found.pool]
+        proof["certificate"] = f"{Decimal(str(found)):.{found.digits - 1}e}" if found.pool else "0"
+    return proof
 
 
 def _logit_ratio(logits: Any, ratio: Any, tokens: int) -> Fraction | None:

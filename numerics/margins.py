@@ -45,6 +45,8 @@ Values = Mapping[Any, Any]
 """Exact numbers by symbol."""
 LAST_BITS = 1 << 16
 """A stated value is given up with an error if it still may be 0 at this precision."""
+MOST_LISTED = 100_000
+"""Tokens of an extremal row that are listed one by one."""
 Extreme = ExactValue | Infimum | Supremum
 
 
@@ -184,6 +186,8 @@ class _Case:
         attained = True
         for token in family.tokens:
             if roles[token.of] is not Role.REJECTED and (count := int(_at(token.count, values))):
+                if count > MOST_LISTED:
+                    raise DraftcertError(f"a margin bound of more than {MOST_LISTED} accepted tokens or candidates")
                 masses[roles[token.of]] += [_at(token.probability, values)] * count
                 attained &= not _is_limit(token.probability, values)
         # What is only approached as the tokens grow in number is out of reach in a vocabulary of a given size.

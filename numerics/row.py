@@ -10,11 +10,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from ..theory import DraftcertError
+from ..theory.numbers import exact_number, shown
 
 EPSILON = float(np.finfo(np.float64).eps)
+MOST_BITS = 2**29
+"""Of all exact probabilities of a row together, over their common denominator: what takes some seconds."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def read_row(probabilities: Any, *, normalize: bool = False) -> ExactRow:
             float(np.finfo(probabilities.dtype).eps) if probabilities.dtype.kind == "f" else 0,
         )
     elif isinstance(probabilities, (str, bytes)) or not isinstance(probabilities, Iterable):
-        raise DraftcertError(f"{probabilities!r} is not a sequence of probabilities")
+        raise DraftcertError(f"{shown(probabilities)} is not a sequence of probabilities")
     else:
         values = list(probabilities)
         epsilon = max((_epsilon(value) for value in values), default=0.0)
@@ -90,15 +94,18 @@ def read_row(probabilities: Any, *, normalize: bool = False) -> ExactRow:
 
 
 def read_number(value: Any, what: str) -> Fraction:
-    """One number, exact; `what` names it in the error."""
+    """One finite number, exact, of any type that `read_row` takes or mpmath; `what` names it in the error."""
+    if isinstance(value, (str, Decimal)):
+        return exact_number(str(value), what)
     try:
-        if isinstance(value, (str, int, Fraction, Decimal)):
-            return Fraction(value)
         if hasattr(value, "as_integer_ratio"):
             return Fraction(*value.as_integer_ratio())
+        if hasattr(value, "man_exp") and mpmath.isfinite(value):
+            mantissa, exponent = value.man_exp
+            return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
         return Fraction(int(value.p), int(value.q))  # sympy and python-flint rationals
     except (ValueError, OverflowError, AttributeError, TypeError, ZeroDivisionError) as error:
-        raise DraftcertError(f"{what} is {value!r}, which is not a finite number") from error
+        raise DraftcertError(f"{what} = {shown(value)} is not a finite number") from error
 
 
 def _from_torch(tensor: Any) -> tuple[np.ndarray, float]:
@@ -134,8 +141,17 @@ def _integers(values: Sequence[Any] | np.ndarray) -> tuple[list[int], int]:
     exact = [read_number(value, f"probability {token}") for token, value in enumerate(values)]
     for token, value in enumerate(exact):
         if value < 0:
-            raise DraftcertError(f"probability {token} is {values[token]}; probabilities are finite and not negative")
-    unit = math.lcm(*{value.denominator for value in exact})
+            raise DraftcertError(
+                f"probability {token} is {_readable(value)}; probabilities are finite and not negative"
+            )
+    unit = 1
+    for denominator in {value.denominator for value in exact}:
+        unit = math.lcm(unit, denominator)
+        if unit.bit_length() * len(exact) > MOST_BITS:
+            raise DraftcertError(
+                f"the common denominator of {len(exact)} probabilities has more than {MOST_BITS // len(exact)} bits: "
+                "give decimals, or fractions of one denominator"
+            )
     return [value.numerator * (unit // value.denominator) for value in exact], unit
 
 
@@ -149,10 +165,8 @@ def _check_sum(total: int, unit: int, tokens: int, epsilon: float, normalize: bo
 
 def _readable(value: Fraction) -> str:
     """The fraction itself when short, and else enough digits to see how far from 1 it is."""
-    if value.denominator < 10**9:
+    if max(value.numerator, value.denominator) < 10**9:
         return str(value)
-    return (
-        f"1 {'+' if value > 1 else '-'} {float(abs(value - 1)):.3g}"
-        if abs(value - 1) < 1e-6
-        else f"{float(value):.12g}"
-    )
+    if abs(value - 1) < 1e-6:
+        return f"1 {'+' if value > 1 else '-'} {float(abs(value - 1)):.3g}"
+    return f"{float(value):.12g}" if value < 10**300 else "more than 1e300"

@@ -1,14 +1,13 @@
 """The bridge: Coq certifies that a number computed here is the true certificate of a concrete target.
 
-For every case a theorem is generated that says: some rejected draft has KL(p||q) = C, no rejected draft has less, and
-the given value lies within 1e-14 of C. `coq/Bridge.v` decides it by computation in the integers and the interval tactic
-and documents the text that is generated here.
+For every case a statement is generated that says: some rejected draft has KL(p||q) = C, no rejected draft has less, and
+the given value lies within 1e-14 of C. It knows the definitions and the standard library only. In a second file the
+tactics of `coq/Bridge.v` prove it by computation in the integers and by interval arithmetic.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,8 +19,11 @@ from ..theory import DraftcertError, parse_rule
 from ..theory.conditions import ThresholdCondition
 from ..theory.pool import select_pool
 from ..theory.statistics import TOP
-from .formal import AXIOMS, axioms_of, run
+from .formal import CoqError, confirm, coqc
+from .vernacular import defined_names
 
+STATED, PROVED = "CaseStatements", "Cases"
+"""The modules of the cases."""
 TOLERANCE = 10**14
 """The value is certified to within 1 / TOLERANCE."""
 
@@ -52,37 +54,38 @@ def bridge(cases: Iterable[BridgeCase], development: Path) -> BridgeReport:
         DraftcertError: a case has no finite certificate.
     """
     cases = tuple(cases)
-    text = bridge_source(cases)
-    (development / "Cases.v").write_text(text)
-    compiled = run(["coqc", "-q", "-Q", ".", "Draftcert", "Cases.v"], development)
-    if compiled.returncode:
-        place = re.search(r"line (\d+)", compiled.stderr)
-        before = text.splitlines()[: int(place[1])] if place else []
-        named = [found for line in before if (found := re.match(r"Theorem (\w+)", line))]
-        which = f"{named[-1][1]}: " if named else ""
-        return BridgeReport(cases, False, which + " ".join(compiled.stderr.split()))
-    strange = axioms_of(compiled.stdout) - AXIOMS
-    failure = f"the cases rest on {', '.join(sorted(strange))}" if strange else ""
-    return BridgeReport(cases, not strange and "Axioms:" in compiled.stdout, failure)
+    statements, proofs = bridge_sources(cases)
+    try:
+        for module, text in ((STATED, statements), (PROVED, proofs)):
+            (development / f"{module}.v").write_text(text)
+            coqc(development, f"{module}.v")
+        problems = confirm(STATED, PROVED, defined_names(development / f"{STATED}.v"), development)
+    except CoqError as error:
+        problems = [str(error)]
+    return BridgeReport(cases, not problems, "; ".join(problems))
 
 
-def bridge_source(cases: Iterable[BridgeCase]) -> str:
-    """The Coq file that states and proves the cases."""
+def bridge_sources(cases: Iterable[BridgeCase]) -> tuple[str, str]:
+    """The Coq file that states the cases, which knows the definitions only, and the file that proves them."""
     named = [(f"case_{number}", case) for number, case in enumerate(cases)]
     if not named:
         raise DraftcertError("no case to certify")
-    parts = ["From Coq Require Import Reals List ZArith.", "From Draftcert Require Import Main Bridge."]
-    parts += ["Import ListNotations.", "Open Scope R_scope.", ""]
-    theorems: list[str] = []
+    statements = [
+        "From Coq Require Import Reals List ZArith.",
+        "From Draftcert Require Import Definitions.",
+        "Import ListNotations.",
+        "Open Scope R_scope.",
+    ]
+    proofs = ["From Coq Require Import List ZArith.", f"From Draftcert Require {STATED}."]
+    proofs += ["From Draftcert Require Import Bridge.", "Import ListNotations."]
     for name, case in named:
-        text, stated = _case_source(name, case)
-        parts.append(text)
-        theorems += stated
-    parts += [f"Definition every_case := ({', '.join(theorems)}).", "Print Assumptions every_case.", ""]
-    return "\n".join(parts)
+        stated, proved = _case_sources(name, case)
+        statements.append(stated)
+        proofs.append(proved)
+    return "\n\n".join(statements) + "\n", "\n\n".join(proofs) + "\n"
 
 
-def _case_source(name: str, case: BridgeCase) -> tuple[str, list[str]]:
+def _case_sources(name: str, case: BridgeCase) -> tuple[str, str]:
     row = [Fraction(text) for text in case.probabilities]
     denominator = math.lcm(*(p.denominator for p in row))
     numerators = [int(p * denominator) for p in row]
@@ -100,16 +103,19 @@ def _case_source(name: str, case: BridgeCase) -> tuple[str, list[str]]:
         pooled_competitors = competitors[case.candidates - pool.competitors :]
     middle = Fraction(case.value)
     target = f"{_list(numerators)}%Z {denominator}%Z"
-    lines = [
+    probability = f"IZR (nth i {_list(numerators)}%Z 0%Z) / IZR {denominator}"
+    stated = [
         f"(* {case.rule}, {case.candidates} of {', '.join(case.probabilities)} *)",
-        f"Definition {name}_p (i : nat) : R := IZR (nth i {_list(numerators)}%Z 0%Z) / IZR {denominator}.",
-        f"Theorem {name} : exists C,",
-        f"  CERTIFICATE {len(row)}%nat {_tokens(accepted)} {case.candidates}%nat {name}_p C /\\",
+        f"Definition {name} : Prop := exists C,",
+        f"  certificate {len(row)}%nat {_tokens(accepted)} {case.candidates}%nat",
+        f"    (fun i => {probability}) C /\\",
         f"  Rabs (C - {middle.numerator} / {middle.denominator}) <= 1 / {TOLERANCE}.",
+    ]
+    proved = [
+        f"Theorem {name} : {STATED}.{name}.",
         f"Proof. bridge {target} {_tokens(accepted)} {_tokens(competitors)} "
         f"{_tokens(pooled_accepted)} {_tokens(pooled_competitors)}. Qed.",
     ]
-    stated = [name]
     # That the accepted tokens are the rule's: stated in Coq too where the rule is one rational threshold.
     (condition, *others) = rule.conditions
     if isinstance(condition, ThresholdCondition) and not others:
@@ -117,13 +123,15 @@ def _case_source(name: str, case: BridgeCase) -> tuple[str, list[str]]:
         threshold = condition.threshold.subs(TOP, top)
         if isinstance(threshold, sympy.Rational):
             relation, tactic = ("<", "bridge_rule_strict") if condition.strict else ("<=", "bridge_rule")
-            lines += [
-                f"Theorem {name}_rule : forall i, (i < {len(row)})%nat ->",
-                f"  (In i {_tokens(accepted)} <-> {threshold.p} / {threshold.q} {relation} {name}_p i).",
+            stated += [
+                f"Definition {name}_rule : Prop := forall i, (i < {len(row)})%nat ->",
+                f"  (In i {_tokens(accepted)} <-> {threshold.p} / {threshold.q} {relation} {probability}).",
+            ]
+            proved += [
+                f"Theorem {name}_rule : {STATED}.{name}_rule.",
                 f"Proof. {tactic} {target} {_tokens(accepted)} ({threshold.p})%Z {threshold.q}%Z. Qed.",
             ]
-            stated.append(f"{name}_rule")
-    return "\n".join(lines) + "\n", stated
+    return "\n".join(stated), "\n".join(proved)
 
 
 def _list(numbers: Iterable[int]) -> str:

@@ -1,27 +1,33 @@
-"""The audit of the Coq development: nothing is believed because a command exited with 0.
+"""The audit of the Coq development: nothing is believed because a command exited with 0, or because of what it prints.
 
-1. The sources are scanned, comments and strings aside, for every way to assume something or to switch a check off.
-2. They are compiled from scratch in a temporary folder, in the order of `_CoqProject`.
-3. `Main.v` restates the main theorems without using any definition of the development; the hash of each statement is
-   compared with the committed `THEOREMS.json`, so that a weaker statement is seen as well as a weaker definition.
-4. `Print Assumptions` over all of them may name the axioms of Coq's classical reals and no other.
-5. `coqchk`, an independent checker of compiled proofs, checks our modules.
+1. The sources hold nothing but the sentences that `vernacular` lists.
+2. They are copied, alone, into an empty folder and compiled there by a Coq that no setting of this machine reaches.
+   `Definitions.v` and `Statements.v` come first: what is claimed is settled before any file of proofs exists.
+3. Each statement is printed by Coq as it was elaborated, without notations, together with all definitions it rests on.
+   That and its words are what the committed `THEOREMS.json` holds a hash of.
+4. A file written here, which imports nothing, has Coq check that `Main` proves each statement of `Statements` and name
+   the axioms behind them.
+5. `coqchk`, an independent checker of compiled proofs, checks all modules. Its own summary may name the axioms of Coq's
+   classical reals and no other, and nothing that relies on a check being off.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..support.files import read_json, write_whole
 from ..theory import DraftcertError
+from .vernacular import PROOFS, SPOKEN, defined_names, problems_of, source_names
 
 FOLDER = Path(__file__).resolve().with_name("coq")
 STATEMENTS = "THEOREMS.json"
@@ -31,29 +37,22 @@ INSTALL = (
 
 AXIOMS = frozenset(
     {
-        "ClassicalDedekindReals.sig_not_dec",
-        "ClassicalDedekindReals.sig_forall_dec",
-        "FunctionalExtensionality.functional_extensionality_dep",
-        "Classical_Prop.classic",
+        "Coq.Reals.ClassicalDedekindReals.sig_not_dec",
+        "Coq.Reals.ClassicalDedekindReals.sig_forall_dec",
+        "Coq.Logic.FunctionalExtensionality.functional_extensionality_dep",
+        "Coq.Logic.Classical_Prop.classic",
     }
 )
 """The axioms of the standard library's classical real numbers."""
+SEALED = ("Coq.Reals.Rdefinitions.RbaseSymbolsImpl.", "Coq.Reals.Rdefinitions.RinvImpl.", "Coq.ssr.ssrunder.Under_rel.")
+"""Modules of the standard library whose definitions are hidden behind a signature: `coqchk` lists them as axioms."""
 
-_ASSUMES = ("Axiom", "Axioms", "Parameter", "Parameters", "Conjecture", "Conjectures", "Primitive", "Register")
-_IN_SECTIONS_ONLY = ("Variable", "Variables", "Hypothesis", "Hypotheses", "Context")
-_GIVES_UP = ("Admitted", "admit", "give_up", "Abort", "Undo", "Drop", "Load", "Cd", "ML")
-_SWITCHES_OFF = (
-    r"Unset\s+(Guard|Positivity|Universe)\s+Checking",
-    r"Set\s+Type\s+In\s+Type",
-    r"bypass_check",
-    r"Add\s+(Rec\s+)?(LoadPath|ML\s+Path)",
-    r"Declare\s+(Module|ML)",
-)
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class FormalAudit:
-    """What the audit found. `theorems` maps every main statement to whether this run confirms it."""
+    """What the audit found. `theorems` maps every statement to whether this run confirms it."""
 
     theorems: Mapping[str, bool]
     problems: tuple[str, ...]
@@ -68,11 +67,7 @@ def coq_version() -> str | None:
     return run(["coqc", "--print-version"], Path.cwd()).stdout.split()[0]
 
 
-def audit_coq(
-    folder: Path = FOLDER,
-    progress: Callable[[str, int, int], None] | None = None,
-    compiled: Path | None = None,
-) -> FormalAudit:
+def audit_coq(folder: Path = FOLDER, progress: Progress | None = None, compiled: Path | None = None) -> FormalAudit:
     """Check the Coq development in `folder`. `progress(what, done, total)` is called after each part.
 
     It is compiled in `compiled`, an empty folder, for who wants to use it afterwards (`bridge`); else in a temporary
@@ -85,141 +80,192 @@ def audit_coq(
     if version is None:
         raise DraftcertError(f"Coq is not installed: {INSTALL}")
     start = time.perf_counter()
-    with tempfile.TemporaryDirectory() as temporary:
-        problems = list(_check(folder, compiled or Path(temporary), progress or (lambda what, done, total: None)))
-    confirmed = not problems
+    problems = list(problems_of(folder))
+    if not problems:
+        with tempfile.TemporaryDirectory() as temporary:
+            work = compiled or Path(temporary)
+            problems += _check(folder, work, progress or (lambda what, done, total: None))
     return FormalAudit(
-        dict.fromkeys(statements(folder), confirmed), tuple(problems), version, time.perf_counter() - start
+        dict.fromkeys(statements(folder), not problems), tuple(problems), version, time.perf_counter() - start
     )
-
-
-def source_names(folder: Path = FOLDER) -> list[str]:
-    """The development's files in the order they are compiled."""
-    return [line for line in (folder / "_CoqProject").read_text().split("\n") if line.endswith(".v")]
-
-
-def _compile(folder: Path, work: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
-    """Copy the development into `work` and compile it file by file; stops after the first failure."""
-    for name in source_names(folder):
-        shutil.copy(folder / name, work)
-        compiled = run(["coqc", "-q", "-Q", ".", "Draftcert", name], work)
-        yield name, compiled
-        if compiled.returncode:
-            return
-
-
-def _check(folder: Path, work: Path, progress: Callable[[str, int, int], None]) -> Iterator[str]:
-    names = source_names(folder)
-    total = len(names) + 1
-    progress("sources", 0, total)
-    unlisted = sorted({file.name for file in folder.glob("*.v")} - set(names))
-    yield from (f"{name} is not listed in _CoqProject" for name in unlisted)
-    for name in names:
-        yield from (f"{name}: {problem}" for problem in scan((folder / name).read_text()))
-    yield from _statement_problems(folder)
-    assumptions = ""
-    for done, (name, compiled) in enumerate(_compile(folder, work), 1):
-        progress(name, done, total)
-        if compiled.returncode:
-            yield f"{name} does not compile: {' '.join(compiled.stderr.split())[-400:]}"
-            return
-        if name == "Assumptions.v":
-            assumptions = compiled.stdout
-    yield from _assumption_problems(assumptions, folder)
-    # Up to Main: the bridge's numbers are computed by Coq's virtual machine, which coqchk does not have.
-    modules = [f"Draftcert.{name.removesuffix('.v')}" for name in names[: names.index("Main.v") + 1]]
-    checked = run(
-        ["coqchk", "-silent", "-o", "-Q", ".", "Draftcert", *(w for m in modules for w in ("-norec", m))], work
-    )
-    if checked.returncode:
-        yield f"coqchk refuses the compiled proofs: {' '.join((checked.stdout + checked.stderr).split())[-400:]}"
-    progress("coqchk", total, total)
-
-
-def scan(source: str) -> Iterator[str]:
-    """Ways to assume something or to switch a check off that a Coq source uses."""
-    text = _without_comments(source)
-    depth = 0
-    for sentence in _sentences(text):
-        words = sentence.split()
-        while words and words[0] in (
-            "Local",
-            "Global",
-            "Polymorphic",
-            "Monomorphic",
-            "#[local]",
-            "#[global]",
-            "-",
-            "+",
-        ):
-            words = words[1:]
-        first = words[0] if words else ""
-        if first == "Section":
-            depth += 1
-        elif first == "End":
-            depth -= 1
-        if first in _ASSUMES or (first in _IN_SECTIONS_ONLY and depth <= 0):
-            yield f"'{' '.join(words[:3])}' assumes something"
-    for word in _GIVES_UP:
-        if re.search(rf"(?<![\w.']){word}(?![\w'])", text):
-            yield f"'{word}' leaves a proof open or runs unchecked code"
-    for pattern in _SWITCHES_OFF:
-        if found := re.search(pattern, text):
-            yield f"'{found[0]}' switches a check off"
-
-
-def _without_comments(source: str) -> str:
-    """The source without (nested) comments and string contents."""
-    outside, depth, position = [], 0, 0
-    for token in re.finditer(r'\(\*|\*\)|"(?:[^"]|"")*"', source):
-        if depth == 0:
-            outside.append(source[position : token.start()])
-        depth += {"(*": 1, "*)": -1}.get(token[0], 0)
-        position = token.end()
-    outside.append(source[position:] if depth == 0 else "")
-    return " ".join(outside)
 
 
 def statements(folder: Path = FOLDER) -> dict[str, str]:
-    """Every theorem of `Main.v` with the hash of its statement and of all notations, white space aside."""
-    sentences = [" ".join(each.split()) for each in _sentences(_without_comments((folder / "Main.v").read_text()))]
-    notations = [each for each in sentences if each.startswith("Notation")]
-    theorems = [found for each in sentences if (found := re.match(r"(?:Theorem|Lemma|Corollary) (\w+)", each))]
-    return {found[1]: hashlib.sha256("\n".join([*notations, found.string]).encode()).hexdigest() for found in theorems}
+    """The committed hash of every statement by name, from `THEOREMS.json`."""
+    return {record["coq"]: record["sha256"] for record in _records(folder)}
 
 
-def _sentences(text: str) -> list[str]:
-    return re.split(r"\.(?=\s|$)", text)
+def _records(folder: Path) -> list[dict[str, str]]:
+    path = folder / STATEMENTS
+    return read_json(path) if path.is_file() else []
 
 
-def _statement_problems(folder: Path) -> Iterator[str]:
-    found, file = statements(folder), folder / STATEMENTS
-    records = json.loads(file.read_text()) if file.is_file() else []
-    committed = {record["coq"].rpartition(".")[2]: record.get("sha256") for record in records}
-    for name in sorted(found.keys() | committed.keys()):
-        if name not in found:
-            yield f"Main.v no longer states {name}"
-        elif found[name] != committed.get(name):
-            yield f"Main.v: the statement of {name} is not the committed one"
+def _check(folder: Path, work: Path, progress: Progress) -> list[str]:
+    """What is found first: nothing that comes after a problem would mean anything."""
+    names = source_names(folder)
+    total = len(names) + 1
+    try:
+        for done, name in enumerate(names, 1):
+            shutil.copyfile(folder / name, work / name)
+            coqc(work, name)
+            progress(name, done, total)
+            if name == SPOKEN[-1] and (changed := _changed_statements(folder, work)):
+                return changed
+        # Up to Main: the bridge's numbers are computed by Coq's virtual machine, which coqchk does not have.
+        modules = [f"Draftcert.{name.removesuffix('.v')}" for name in names[: names.index(PROOFS) + 1]]
+        problems = confirm("Statements", "Main", defined_names(folder / SPOKEN[-1]), work, coqchk=modules)
+        progress("coqchk", total, total)
+    except CoqError as error:
+        return [str(error)]
+    return problems
 
 
-def _assumption_problems(output: str, folder: Path) -> Iterator[str]:
-    listed = re.search(
-        r"every_statement :=\s*\((.*?)\)", _without_comments((folder / "Assumptions.v").read_text()), re.S
-    )
-    covered = set(re.findall(r"\w+", listed[1])) if listed else set()
-    if missing := sorted(statements(folder).keys() - covered):
-        yield f"Assumptions.v does not cover {', '.join(missing)}"
-    if "Axioms:" not in output and "Closed under the global context" not in output:
-        yield "Print Assumptions said nothing"
-    yield from (f"the theorems rest on the axiom {name}" for name in sorted(axioms_of(output) - AXIOMS))
+def _changed_statements(folder: Path, work: Path) -> list[str]:
+    found, committed = hashes(folder, work), statements(folder)
+    return [
+        f"the statement of {name} is not the committed one"
+        for name in sorted(found.keys() | committed.keys())
+        if found.get(name) != committed.get(name)
+    ]
 
 
-def axioms_of(output: str) -> set[str]:
-    """The axioms that `Print Assumptions` names."""
-    return set(re.findall(r"^([\w.]+)\s*:", output.partition("Axioms:")[2], re.M))
+def commit_statements(folder: Path = FOLDER) -> None:
+    """Write the hashes of the statements as they are now into `THEOREMS.json`, which holds the words of each.
+
+    Raises:
+        DraftcertError: there are words without a statement or a statement without words, or Coq refuses a file.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        for name in SPOKEN:
+            shutil.copyfile(folder / name, work / name)
+            coqc(work, name)
+        found, records = hashes(folder, work), _records(folder)
+    if lacking := sorted(found.keys() ^ {record["coq"] for record in records}):
+        raise DraftcertError(f"{STATEMENTS} and {SPOKEN[-1]} do not both have {', '.join(lacking)}")
+    text = json.dumps([record | {"sha256": found[record["coq"]]} for record in records], indent=1)
+    write_whole(folder / STATEMENTS, text + "\n")
+
+
+def hashes(folder: Path, work: Path) -> dict[str, str]:
+    """The hash of every statement: of its words and of what Coq makes of it and of the definitions it rests on.
+
+    `work` holds the compiled `Definitions` and `Statements`; it must not hold more.
+    """
+    definitions, stated = (_elaborated(work, file.removesuffix(".v"), defined_names(folder / file)) for file in SPOKEN)
+    words = {record["coq"]: [record["theorem"], record["statement"]] for record in _records(folder)}
+    found = {}
+    for name, text in stated.items():
+        used: dict[str, str] = {}
+        waiting = [text]
+        while waiting:
+            for each in re.findall(r"\bDefinitions\.([\w']+)", waiting.pop()):
+                if each not in used:
+                    used[each] = definitions[each]
+                    waiting.append(used[each])
+        content = [words.get(name), text, sorted(used.items())]
+        found[name] = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    return found
+
+
+def _elaborated(work: Path, module: str, names: Iterable[str]) -> dict[str, str]:
+    """What Coq says that each name of a module means: no notation, nothing implicit, nothing abbreviated."""
+    lines = [f"Require Draftcert.{module}.", "Set Printing All.", "Set Printing Depth 1000000."]
+    with tempfile.TemporaryDirectory() as temporary:
+        here = Path(temporary)
+        printed = [f'Redirect "{place}" Print Draftcert.{module}.{name}.' for place, name in enumerate(names)]
+        (here / "Elaborated.v").write_text("\n".join([*lines, *printed, ""]))
+        coqc(here, "Elaborated.v", "-Q", str(work), "Draftcert")
+        return {name: " ".join((here / f"{place}.out").read_text().split()) for place, name in enumerate(names)}
+
+
+def confirm(stated: str, proved: str, names: Iterable[str], work: Path, coqchk: Iterable[str] = ()) -> list[str]:
+    """Why the module `proved` does not prove every statement of the module `stated`; nothing if it does.
+
+    The modules are those of the development that is compiled in `work`. What asks for them is written here, in a folder
+    of its own, and calls everything by its full name. With `coqchk`, these modules and what asks are checked again.
+
+    Raises:
+        CoqError: a statement is not proved, or what proves it does not stand a second check.
+    """
+    names = list(names)
+    proofs = [f"proof_{i}" for i in range(len(names))]
+    lines = [
+        f"Require Draftcert.{stated} Draftcert.{proved}.",
+        *(
+            f"Definition {proof} : Draftcert.{stated}.{name} := Draftcert.{proved}.{name}."
+            for proof, name in zip(proofs, names, strict=True)
+        ),
+        # One tuple: walking the library once per theorem takes longer than checking the theorems.
+        f"Definition every := ({', '.join(proofs)}).",
+        "Print Assumptions every.",
+        "",
+    ]
+    with tempfile.TemporaryDirectory() as temporary:
+        here = Path(temporary)
+        (here / "Audit.v").write_text("\n".join(lines))
+        assumed = _assumed(coqc(here, "Audit.v", "-Q", str(work), "Draftcert"))
+        # Coq prints an axiom by the end of its name.
+        known = {axiom.split(".", 2)[2] for axiom in AXIOMS}
+        problems = [f"the theorems rest on the axiom {name}" for name in sorted(assumed - known)]
+        if modules := list(coqchk):
+            asked = (word for module in [*modules, "Audit"] for word in ("-norec", module))
+            checked = run(["coqchk", "-silent", "-o", "-Q", str(work), "Draftcert", "-Q", ".", "", *asked], here)
+            if checked.returncode:
+                raise CoqError(f"coqchk refuses the compiled proofs: {_last_words(checked)}")
+            problems += _summary_problems(checked.stdout + checked.stderr)
+    return problems
+
+
+def _assumed(output: str) -> set[str]:
+    """The axioms that `Print Assumptions` names; a line of it that is none counts as one."""
+    lines = [line for line in output.splitlines() if line and not line.startswith(" ")]
+    if lines == ["Closed under the global context"]:
+        return set()
+    if lines[:1] != ["Axioms:"]:
+        raise CoqError("Print Assumptions gives no list of axioms")
+    return {line.split(":")[0].strip() for line in lines[1:]}
+
+
+def _summary_problems(output: str) -> Iterator[str]:
+    """What `coqchk`'s summary says that it should not."""
+    _, found, summary = output.partition("CONTEXT SUMMARY")
+    parts = dict(part.split(":", 1) for part in re.split(r"^\* ", summary, flags=re.M)[1:] if ":" in part)
+    content = {title: text.split() for title, text in parts.items()}
+    if not found or not {"Theory", "Axioms"} <= content.keys():
+        yield "coqchk gives no summary"
+        return
+    if content.pop("Theory") != ["Set", "is", "predicative"]:
+        yield f"coqchk: the theory is {parts['Theory'].strip()}"
+    for name in content.pop("Axioms"):
+        if name not in AXIOMS and name != "<none>" and not name.startswith(SEALED):
+            yield f"coqchk: the development rests on the axiom {name}"
+    for title, names in content.items():
+        if names != ["<none>"]:
+            yield f"coqchk: {title}: {' '.join(names)}"
+
+
+class CoqError(DraftcertError):
+    """Coq refuses something."""
+
+
+def coqc(folder: Path, name: str, *options: str) -> str:
+    """Compile a file and return what it printed.
+
+    Raises:
+        CoqError: it does not compile.
+    """
+    compiled = run(["coqc", "-q", *(options or ("-Q", ".", "Draftcert")), name], folder)
+    if compiled.returncode:
+        raise CoqError(f"{name} does not compile: {_last_words(compiled)}")
+    return compiled.stdout
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    return " ".join((done.stdout + done.stderr).split())[-400:]
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a Coq command in a folder and keep what it says."""
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    """Run a Coq command in a folder and keep what it says. Nothing in the environment tells Coq where to look."""
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -1,18 +1,34 @@
-"""Files that are written whole or not at all, and logs that a killed run goes on with."""
+"""Files that are written whole or not at all, that show damage, and logs that a killed run goes on with."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import mmap
 import os
+import re
 import secrets
 import shutil
+import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..theory.errors import DraftcertError
 from .locks import locked
+from .text import visible
+
+LARGEST = 2**30
+"""Bytes of a document, or of a line, that are read into memory."""
+
+SEAL = "draftcert-sha256:" + "0" * 64
+"""Stands in a file for its own checksum: the SHA-256 of the file with these zeros in place of the digits."""
+_SEALS = re.compile(rb"draftcert-sha256:([0-9a-f]{64})")
+
+_HERE = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
 @contextmanager
@@ -20,14 +36,16 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """A path beside `path` for the block to make a file or a folder at, which takes the name `path` when it is whole.
 
     Until then `path` is what it was, whatever ends the block or the machine; a link is followed, not replaced. A folder
-    takes the place of nothing or of an empty one.
+    takes the place of nothing or of an empty one. What killed processes of this machine have left in writing to the
+    same folder is removed.
 
     Raises:
         DraftcertError: the system refuses to write; the message names `path` and the reason.
     """
     path = Path(os.path.realpath(path))
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    partial = path.with_name(f".{path.name[:40]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
+        _remove_orphans(path.parent)
         yield partial
         # The contents first: after a power failure a name must not stand for a file that never reached the disk.
         for each in partial.rglob("*"):
@@ -36,7 +54,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         partial.replace(path)
         _sync(path.parent)
     except OSError as error:
-        raise DraftcertError(f"cannot write {path}: {error.strerror or error}") from error
+        raise DraftcertError(f"cannot write {path}: {reason(error)}") from error
     finally:
         _remove(partial)
 
@@ -51,10 +69,168 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def writable_folder(path: str | Path) -> Path:
+    """The folder, made if there is none, once a file could be written in it: asked before the work for it starts.
+
+    Raises:
+        DraftcertError: it is no folder, or nothing can be written in it.
+    """
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DraftcertError(f"cannot write to the folder {path}: {reason(error)}") from error
+    probe = path / ".probe"
+    with replacing(probe) as partial:
+        partial.touch()
+    probe.unlink(missing_ok=True)
+    return path
+
+
 def remove_partial(folder: Path, name: str = "*") -> None:
     """Remove what killed processes left of writing `name`; only for the one that holds the lock on writing it."""
     for partial in folder.glob(f".{name}.*.partial"):
         _remove(partial)
+
+
+@cache
+def _remove_orphans(folder: Path) -> None:
+    """Remove what processes of this machine that are no more left in a folder; a process looks once."""
+    for partial in folder.glob(f".*.{_HERE}-*-*.partial"):
+        if not _lives(int(partial.name.split("-")[-2])):
+            _remove(partial)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        pass
+    return True
+
+
+def seal(path: Path) -> None:
+    """Put the checksum of a file in the place of its last `SEAL`; inside of `replacing`."""
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
+        start = content.rfind(SEAL.encode())
+        digest = _digest(content, start, start + len(SEAL))
+        content[start : start + len(SEAL)] = SEAL.replace("0" * 64, digest).encode()
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether a file is what it was when it was sealed."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            start = content.rfind(SEAL[:-64].encode())
+            found = _SEALS.match(content, start) if start >= 0 else None
+            return found is not None and found[1].decode() == _digest(content, start, found.end())
+    except (OSError, ValueError):  # none, or an empty one
+        return False
+
+
+def _digest(content: mmap.mmap, start: int, end: int) -> str:
+    digest = hashlib.sha256()
+    with memoryview(content) as view, view[:start] as before, view[end:] as after:
+        for part in (before, SEAL.encode(), after):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def set_aside(path: Path, instead: str) -> None:
+    """Rename a damaged file or folder to `<name>.damaged`, and say on standard error what is done `instead`."""
+    aside = path.with_name(f"{path.name}.damaged")
+    _remove(aside)
+    path.replace(aside)
+    print(f"{visible(str(path))} is damaged: it is kept as {visible(aside.name)}, and {instead}", file=sys.stderr)
+
+
+def reason(error: BaseException) -> str:
+    """What an error of the system or of a library says, in one line."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, MemoryError):
+        return "it does not fit into the memory"
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return " ".join(text.split())[:500] or type(error).__name__
+
+
+@contextmanager
+def reading(what: str | Path) -> Iterator[None]:
+    """Whatever a library raises in the block, which only reads `what`, is told in one line.
+
+    Raises:
+        DraftcertError: the block raised an exception that is not one already.
+    """
+    try:
+        yield
+    except DraftcertError:
+        raise
+    except Exception as error:
+        raise DraftcertError(f"cannot read {what}: {reason(error)}") from error
+
+
+def read_bytes(path: str | Path, most: int = LARGEST) -> bytes:
+    """What a file holds.
+
+    Raises:
+        DraftcertError: it cannot be read, or holds more than `most` bytes.
+    """
+    with reading(path), Path(path).open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise DraftcertError(f"{path} is larger than the {most} bytes that are read")
+    return content
+
+
+def read_text(path: str | Path) -> str:
+    """What a file of UTF-8 text holds, without the mark that some editors begin it with.
+
+    Raises:
+        DraftcertError: it cannot be read, is too large, or is not UTF-8.
+    """
+    content = read_bytes(path)
+    with reading(path):
+        return content.decode("utf-8-sig")
+
+
+def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file of UTF-8 text with their numbers, read as they are asked for.
+
+    Only line feeds end lines: other characters that may, such as U+2028, can stand inside of JSON.
+
+    Raises:
+        DraftcertError: it cannot be read, is not UTF-8, or has too long a line; the message names the line.
+    """
+    with reading(path):
+        file = Path(path).open("rb")  # noqa: SIM115
+    with file:
+        number = 0
+        while True:
+            number += 1
+            with reading(f"{path}, line {number}"):
+                line = file.readline(LARGEST + 1)
+                if not line:
+                    return
+                if len(line) > LARGEST:
+                    raise DraftcertError(f"{path}, line {number}, is longer than the {LARGEST} bytes that are read")
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield number, text
+
+
+def parse_json(text: str | bytes, where: str, fault: str = ": not JSON") -> Any:
+    """The JSON document in a text that stands at `where`.
+
+    Raises:
+        DraftcertError: it is none, or is nested too deeply; the message tells the `fault`.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DraftcertError(f"{where}{fault} ({reason(error)})") from error
 
 
 def read_json(path: str | Path) -> Any:
@@ -63,52 +239,98 @@ def read_json(path: str | Path) -> Any:
     Raises:
         DraftcertError: no such file, or no JSON in it; the message names the file and the place.
     """
-    try:
-        return json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise DraftcertError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DraftcertError(f"{path} is damaged: it should hold JSON ({error})") from error
+    return parse_json(read_bytes(path), str(path), " is damaged: it should hold JSON")
 
 
 @contextmanager
 def json_lines(path: str | Path, head: Any) -> Iterator[tuple[list[Any], Callable[[Any], None]]]:
-    """A log of JSON documents, one a line: those that are in it, and a function that adds one.
+    """A log of JSON documents, one a line with its checksum: those that are in it, and a function that adds one.
 
-    The first line is `head`, which says what run the log belongs to. A document that was added survives a kill of the
-    process. A line that was being written is torn: it has no end, and it is cut off when the log is opened again.
+    The first document is `head`, which says what run the log belongs to. A document that was added survives a kill of
+    the process. A line that was being written is torn: it has no end, and it is cut off when the log is opened again.
+    Other lines that are damaged are moved to `<name>.damaged`; if the first is, the whole log.
 
     Raises:
-        DraftcertError: the log has another head, is damaged, cannot be written, or another process is adding to it.
+        DraftcertError: the log has another head, cannot be written, or another process is adding to it.
     """
     path = Path(path)
     with locked(path.with_name(f"{path.name}.lock"), f"{path}", wait=False):
+        whole = _whole_lines(path)
+        documents = [_unsealed(line) for line in whole]
+        if documents and documents[0] is None:
+            set_aside(path, "the run begins anew")
+            whole, documents = [], []
+        elif None in documents:
+            _move_damaged(path, whole, documents)
+            whole, documents = _whole_lines(path), [each for each in documents if each is not None]
+        found = [document for (document,) in filter(None, documents)]
+        require_same(str(path), found[0] if found else head, head)
         try:
-            data = path.read_bytes() if path.exists() else b""
-            whole = data[: data.rfind(b"\n") + 1]
-            documents = [_document(path, *numbered) for numbered in enumerate(whole.splitlines(), 1)]
-            if documents and documents[0] != json.loads(json.dumps(head)):
-                raise DraftcertError(f"{path} is of another run, {json.dumps(documents[0])}, not of {json.dumps(head)}")
             file = path.open("ab")
         except OSError as error:
-            raise DraftcertError(f"cannot write {path}: {error.strerror}") from error
+            raise DraftcertError(f"cannot write {path}: {reason(error)}") from error
 
         def add(document: Any) -> None:
-            file.write(json.dumps(document).encode() + b"\n")
+            file.write(_sealed(document))
             file.flush()
 
         with file:
-            file.truncate(len(whole))
-            if not documents:
+            file.truncate(sum(map(len, whole)))
+            if not found:
                 add(head)
-            yield documents[1:], add
+            yield found[1:], add
 
 
-def _document(path: Path, number: int, line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        raise DraftcertError(f"{path}, line {number}, is damaged: it should hold JSON ({error})") from error
+def require_same(where: str, before: Any, asked: Any) -> None:
+    """Refuse to go on with what another run has begun.
+
+    Raises:
+        DraftcertError: the two differ as JSON; the message names the first entry that does.
+    """
+    asked = json.loads(json.dumps(asked))
+    if isinstance(before, dict) and isinstance(asked, dict):
+        for key in asked:
+            if before.get(key) != asked[key]:
+                _refuse_other(where, f"{key} = {json.dumps(before.get(key))}", json.dumps(asked[key]))
+    if before != asked:
+        _refuse_other(where, json.dumps(before), json.dumps(asked))
+
+
+def _refuse_other(where: str, before: str, asked: str) -> None:
+    raise DraftcertError(f"{where} is of another run, {before[:300]}, not of {asked[:300]}: give another one")
+
+
+def _sealed(document: Any) -> bytes:
+    """A line of a log."""
+    text = json.dumps(document).encode()
+    return b'{"sha256": "' + hashlib.sha256(text).hexdigest()[:16].encode() + b'", "value": ' + text + b"}\n"
+
+
+def _unsealed(line: bytes) -> tuple[Any] | None:
+    """The document in a line of a log; `None` where the line is not as it was written."""
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        document = json.loads(line)["value"]
+        if _sealed(document) == line:
+            return (document,)
+    return None
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    content = read_bytes(path) if path.exists() else b""
+    return content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
+
+
+def _move_damaged(path: Path, lines: list[bytes], documents: list[Any]) -> None:
+    """Take the damaged lines out of a log, of which another file keeps them."""
+    damaged = [line for line, document in zip(lines, documents, strict=True) if document is None]
+    aside = path.with_name(f"{path.name}.damaged")
+    write_whole(aside, b"".join(damaged))
+    write_whole(path, b"".join(line for line in lines if line not in damaged))
+    print(
+        f"{len(damaged)} lines of {visible(str(path))} are damaged: they are moved to {visible(aside.name)}, and what "
+        "they held is computed again",
+        file=sys.stderr,
+    )
 
 
 def _sync(path: Path) -> None:
@@ -121,7 +343,7 @@ def _sync(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         with suppress(OSError):

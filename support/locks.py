@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from ..theory.errors import DraftcertError
+from .text import visible
 
 try:
     import fcntl
@@ -37,10 +38,10 @@ def locked(path: str | Path, what: str, wait: bool = True) -> Iterator[None]:
         with file:
             if not _acquired(file, blocking=False):
                 file.seek(0)
-                holder = file.read() or "another process"
+                holder = visible(file.read(200)) or "another process"
                 if not wait:
                     raise DraftcertError(f"{what} is in use by {holder}: try again when it ends")
-                print(f"waiting for {what}: {holder} is at work on it", file=sys.stderr)
+                print(f"waiting for {visible(what)}: {holder} is at work on it", file=sys.stderr)
                 _acquired(file, blocking=True)
             if not _is_at(path, file):  # removed by its holder while this process waited for it
                 continue

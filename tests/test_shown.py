@@ -41,6 +41,7 @@ OF_THE_MODEL = re.compile(
 """What loads the real model, or starts from the results of what does."""
 
 PREPARED = {
+    "draftcert verify": "draftcert certify --probs 0.5,0.45,0.05 --witness witness.json",
     "draftcert recommend": "draftcert audit --drafter layers:0-11,14-29 --limit 2 --max-new-tokens 16 --out audit-out",
 }
 """What makes the files that a command reads."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any, cast
 
 import mpmath
@@ -11,19 +13,18 @@ from sympy.logic.boolalg import Boolean
 
 from .conditions import Condition, RankCondition, RowCondition, fold_conditions
 from .errors import DraftcertError
+from .numbers import bounded, exact_number
 from .pool import select_pool
 from .statistics import LOGIT_RATIO, TOP, Entropy
 
 
 def rational(value: Any, what: str) -> sympy.Rational:
     """An exact number from an int, float (the decimal it prints as), Fraction or text."""
-    try:
-        exact = sympy.Rational(str(value))
-    except (TypeError, ValueError, ZeroDivisionError):
-        exact = sympy.nan
-    if not isinstance(exact, sympy.Rational) or not exact.is_finite:
-        raise DraftcertError(f"{what} = {str(value)!r} is not a number: give a decimal or a fraction such as 3/10")
-    return exact
+    if isinstance(value, (int, Fraction, sympy.Rational)):  # these may be too long to be written
+        exact = bounded(Fraction(int(value.numerator), int(value.denominator)), what)
+    else:
+        exact = exact_number(str(value), what)
+    return sympy.Rational(exact.numerator, exact.denominator)
 
 
 def exact_row(probabilities: Sequence[Any]) -> list[sympy.Rational]:
@@ -86,8 +87,8 @@ def compare(
     """Sign of `number - threshold`, exactly, for thresholds that are rationals or products of rational powers.
 
     `exp(-Entropy(f))` of an exact row, which `entropy` gives, is such a product. The logarithm of the ratio is then a
-    rational combination of logarithms of primes. These are independent over the rationals: it is zero iff all its
-    coefficients are, and else enough digits show its sign.
+    rational combination of logarithms of coprime integers. These are independent over the rationals: it is zero iff
+    all its coefficients are, and else enough digits show its sign.
 
     Raises:
         DraftcertError: the threshold is of another kind. Never a guess.
@@ -139,12 +140,49 @@ def _mpf(number: Any) -> Any:
 
 
 def vanishes(combination: Logarithms) -> bool:
-    """Whether the combination is zero, by unique factorisation."""
-    total: dict[int, sympy.Expr] = {}
-    for coefficient, base in combination:
-        for prime, power in cast("dict[int, int]", sympy.factorrat(base)).items():
-            total[prime] = total.get(prime, sympy.Integer(0)) + power * coefficient
-    return not any(total.values())
+    """Whether the combination is zero: logarithms of pairwise coprime integers are independent over the rationals.
+
+    No integer is factored into primes, which can take for ever.
+    """
+    parts = [
+        (coefficient, int(n))
+        for factor, base in combination
+        for coefficient, n in ((factor, base.p), (-factor, base.q))
+    ]
+    for divisor in coprime_base(n for _, n in parts):
+        if sum(coefficient * _multiplicity(divisor, n) for coefficient, n in parts) != 0:
+            return False
+    return True
+
+
+def coprime_base(numbers: Iterable[int]) -> list[int]:
+    """Pairwise coprime integers above 1 of which all the given positive ones are products.
+
+    >>> sorted(coprime_base([12, 18, 1]))
+    [2, 3]
+    """
+    base: list[int] = []
+    pending = list(numbers)
+    while pending:
+        number = pending.pop()
+        if number == 1:
+            continue
+        for place, other in enumerate(base):
+            if (shared := math.gcd(number, other)) > 1:
+                del base[place]
+                pending += [shared, number // shared, other // shared]  # their product is less than before
+                break
+        else:
+            base.append(number)
+    return base
+
+
+def _multiplicity(divisor: int, number: int) -> int:
+    count = 0
+    while number % divisor == 0:
+        number //= divisor
+        count += 1
+    return count
 
 
 def exact_certificate(row: Sequence[sympy.Expr], accepted_count: int, candidates: int) -> sympy.Expr:

@@ -114,11 +114,11 @@ class Rule:
 
     def __and__(self, other: Rule) -> Rule:
         """Accept what both accept."""
-        return _combined(AllOf, self, other)
+        return all_of(self, other)
 
     def __or__(self, other: Rule) -> Rule:
         """Accept what either accepts."""
-        return _combined(AnyOf, self, other)
+        return any_of(self, other)
 
     def __repr__(self) -> str:
         """For people: the text."""
@@ -228,8 +228,24 @@ class AnyOf(Rule):
         return " | ".join(map(str, self.parts))
 
 
+MOST_ATOMS = 64
+"""Of one rule: what is made of a rule, from its hash to its kernels, takes time and space by their number."""
+
+
+def all_of(*rules: Rule) -> Rule:
+    """Accept what all of them accept."""
+    return _combined(AllOf, *rules)
+
+
+def any_of(*rules: Rule) -> Rule:
+    """Accept what any of them accepts."""
+    return _combined(AnyOf, *rules)
+
+
 def _combined(kind: type[AllOf] | type[AnyOf], *rules: Rule) -> Rule:
     """The rules as parts of one node, those that are of its kind dissolved in it."""
+    if (atoms := sum(len(rule.atoms) for rule in rules)) > MOST_ATOMS:
+        raise DraftcertError(f"a rule of {atoms} atoms: at most {MOST_ATOMS} can be joined")
     parts = [part for rule in rules for part in (rule.parts if isinstance(rule, kind) else (rule,))]
     citations = dict.fromkeys(citation for rule in rules for citation in rule.citation.split("; "))
     return kind(tuple(parts), deployed_as="", citation="; ".join(citations))

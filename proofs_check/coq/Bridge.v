@@ -1,54 +1,17 @@
 (** * From the theorems to numbers: certifying one concrete certificate.
 
-    The target is [p i = n_i / D] with integers [n_i >= 0], [sum n_i = D].  A
-    generated file must contain, for each case, exactly this text (the words in
-    capitals are to be filled in):
+    The target is [p i = n_i / D] with integers [n_i >= 0], [sum n_i = D].  A case states that some [C] is its
+    [certificate] and lies in a given interval; [bridge ns D A M PA PM] proves it, where
+    - [ns] are the numerators and [D] their sum;
+    - [A] are the accepted tokens, [M] the most likely rejected ones, as many as there are candidates;
+    - [PA] are the accepted tokens that are pooled, [PM] the pooled competitors.  They must be the right pool: with [n]
+      pooled tokens of integer mass [S], [n n_a >= S] for [a] in [PA], [n n_a <= S] for the other accepted tokens,
+      [n n_i <= S] for [i] in [PM], [n n_i >= S] for the other competitors; [PA ++ PM] must not be empty (a single
+      token at its own level will do).
 
-<<
-    From Coq Require Import Reals List ZArith.
-    From Draftcert Require Import Main Bridge.
-    Import ListNotations.
-    Open Scope R_scope.
-
-    Definition NAME_p (i : nat) : R := IZR (nth i [N0; N1; ...]%Z 0%Z) / IZR D.
-
-    Theorem NAME : exists C,
-      CERTIFICATE V [A0; A1; ...]%nat M_COUNT%nat NAME_p C /\
-      Rabs (C - MID_NUM / MID_DEN) <= 1 / RAD_DEN.
-    Proof.
-      bridge [N0; N1; ...]%Z D%Z [A...]%nat [M...]%nat [PA...]%nat [PM...]%nat.
-    Qed.
-    (* ... more cases ... *)
-    Definition every_case := (NAME, ...).
-    Print Assumptions every_case.
->>
-    One [Print Assumptions] for the whole file: it takes about ten seconds, a case
-    takes a fraction of one.
-
-    where
-    - [V] is the number of tokens, written as [V%nat]; [D] a positive integer;
-    - [A...] are the accepted tokens, [M...] the [M_COUNT] most likely rejected ones;
-    - [PA...] are the accepted tokens that are pooled, [PM...] the pooled
-      competitors.  They must be the right pool: with [n] pooled tokens of integer
-      mass [S], [n n_a >= S] for [a] in [PA], [n n_a <= S] for the other accepted
-      tokens, [n n_i <= S] for [i] in [PM], [n n_i >= S] for the other competitors;
-      [PA ++ PM] must not be empty (a single token at its own level will do);
-    - an empty list is written [(@nil nat)];
-    - [MID_NUM / MID_DEN] is the claimed value, a quotient of integer literals
-      (a decimal with 16 digits: an integer over a power of ten), and [RAD_DEN] an
-      integer, 100000000000000 for 1e-14.
-
-    The conditions on the lists are decided by computation in [Z]; the number is
-    enclosed by the interval tactic.  [CERTIFICATE] is the notation of [Main]: some
-    distribution [q] of the rejection region has KL(p||q) = C, and no distribution
-    of the region has less, so [C] is the true minimum.  That the accepted list is
-    what a rule [p i >= T] or [p i > T] accepts is stated and proved as follows:
-
-<<
-    Theorem NAME_rule : forall i, (i < V)%nat -> (In i [A...]%nat <-> T_NUM / T_DEN <= NAME_p i).
-    Proof. bridge_rule [N0; N1; ...]%Z D%Z [A...]%nat T_NUM%Z T_DEN%Z. Qed.
->>
-    (with [<] in place of [<=] and [bridge_rule_strict] for a strict rule). *)
+    The conditions on the lists are decided by computation in [Z]; the number is enclosed by the interval tactic.
+    [bridge_rule ns D A t_n t_d] proves that [A] is what a rule [p i >= t_n / t_d] accepts, [bridge_rule_strict] the
+    same for [>].  [proofs_check/bridge.py] writes the cases. *)
 
 From Coq Require Import Reals List Arith ZArith Lra Lia Bool.
 From Interval Require Import Float.Specific_stdz Float.Specific_ops Tactic.

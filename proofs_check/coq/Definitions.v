@@ -7,7 +7,7 @@
     - [ln x = 0] for [x <= 0], and [x / 0 = 0].  In [p * ln (p / q)] neither is
       reached where [0 < p] and [0 < q]; where [p = 0] the product is [0], which
       is the convention [0 ln 0 = 0];
-    - a real number cannot be [+inf], so "KL(p||q) = +inf", which happens
+    - a real number cannot be [+inf], so an infinite KL(p||q), which happens
       exactly where [q i = 0 < p i] for some token, is the failure of
       [KL_finite].  A lower bound on KL is therefore claimed for the [q] with
       [KL_finite] (for the others it holds trivially), while an attained value
@@ -72,3 +72,34 @@ Definition moved (A M : list nat) (p : nat -> R) (c : R) : list nat :=
   filter (fun i => if Rlt_dec (p i) c then true else false) M.
 
 Definition phi (x : R) : R := ((1 + x) * ln (1 + x) + (1 - x) * ln (1 - x)) / 2.
+
+(** The least certificates of [m] candidates for a gap [g]: to the [m]-th competitor, and to the runner-up. *)
+Definition tree_y (m : nat) (g : R) : R :=
+  (g * (INR m - 1) + sqrt (g * g * ((INR m - 1) * (INR m - 1)) + 4 * (1 - g * g))) / (2 * (1 - g)).
+
+Definition tree_gap_value (m : nat) (g : R) : R :=
+  let y := tree_y m g in ln y * g - ln ((INR m - 1 + (y + / y)) / (INR m + 1)).
+
+Definition runner_up_value (m : nat) (g : R) : R :=
+  ((1 + INR m * g) * ln (1 + INR m * g) + INR m * (1 - g) * ln (1 - g)) / (INR m + 1).
+
+(** ** Other divergences *)
+
+(** Total variation. *)
+Definition tv (V : nat) (p q : nat -> R) : R := sum (seq 0 V) (fun i => Rabs (p i - q i)) / 2.
+
+(** [x^a] with [0^a = 0]; Coq's [Rpower 0 a] is not 0. *)
+Definition pw (x a : R) : R := if Rlt_dec 0 x then Rpower x a else 0.
+
+Definition renyi_sum (V : nat) (a : R) (p q : nat -> R) : R :=
+  sum (seq 0 V) (fun i => pw (p i) a * pw (q i) (1 - a)).
+
+(** The Renyi divergence of order [a > 0], [a <> 1].  It is infinite where [1 < a] and
+    [KL_finite V p q] fails, and where [a < 1] and the sum is 0. *)
+Definition renyi (V : nat) (a : R) (p q : nat -> R) : R := ln (renyi_sum V a p q) / (a - 1).
+
+(** [v] is the least of it over the distributions for which [M] beats [A], and it is attained. *)
+Definition least_renyi (V : nat) (A M : list nat) (a : R) (p : nat -> R) (v : R) : Prop :=
+  (exists q, prob V q /\ beats A M q /\ KL_finite V p q /\ 0 < renyi_sum V a p q /\ renyi V a p q = v) /\
+  (forall q, prob V q -> beats A M q -> (1 < a -> KL_finite V p q) -> (a < 1 -> 0 < renyi_sum V a p q) ->
+     v <= renyi V a p q).

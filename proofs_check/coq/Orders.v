@@ -58,8 +58,6 @@ Qed.
 
 (** ** Total variation: the same projection *)
 
-Definition tv (V : nat) (p q : nat -> R) : R := sum (seq 0 V) (fun i => Rabs (p i - q i)) / 2.
-
 Lemma tv_positive_part V p q : prob V p -> prob V q ->
   tv V p q = sum (seq 0 V) (fun i => Rmax 0 (p i - q i)) /\ tv V p q = sum (seq 0 V) (fun i => Rmax 0 (q i - p i)).
 Proof.

@@ -8,12 +8,6 @@ From Coq Require Import Reals List Arith Lra Lia Psatz.
 From Draftcert Require Import Definitions Sums LogFacts Projection.
 Open Scope R_scope.
 
-(** [x^a] with [0^a = 0]; Coq's [Rpower 0 a] is not 0. *)
-Definition pw (x a : R) : R := if Rlt_dec 0 x then Rpower x a else 0.
-
-Definition renyi_sum (V : nat) (a : R) (p q : nat -> R) : R :=
-  sum (seq 0 V) (fun i => pw (p i) a * pw (q i) (1 - a)).
-
 Lemma pw_pos x a : 0 < x -> pw x a = Rpower x a.
 Proof. intros H. unfold pw. now destruct (Rlt_dec 0 x). Qed.
 
@@ -271,8 +265,6 @@ Proof.
 Qed.
 
 End Renyi.
-
-Definition renyi (V : nat) (a : R) (p q : nat -> R) : R := ln (renyi_sum V a p q) / (a - 1).
 
 (** The least Renyi divergence over the feasible [q], and its attainment. *)
 Theorem renyi_projection V A M p a c :

@@ -117,12 +117,6 @@ Proof.
   nra.
 Qed.
 
-Definition tree_y (m : nat) (g : R) : R :=
-  (g * (INR m - 1) + sqrt (g * g * ((INR m - 1) * (INR m - 1)) + 4 * (1 - g * g))) / (2 * (1 - g)).
-
-Definition tree_gap_value (m : nat) (g : R) : R :=
-  let y := tree_y m g in ln y * g - ln ((INR m - 1 + (y + / y)) / (INR m + 1)).
-
 Lemma tree_y_facts m g : (1 <= m)%nat -> 0 <= g < 1 ->
   1 <= tree_y m g /\ tree_y m g - / tree_y m g = g * (INR m - 1 + (tree_y m g + / tree_y m g)).
 Proof.
@@ -263,9 +257,6 @@ Proof.
 Qed.
 
 (** ** M7: the gap to the runner-up *)
-
-Definition runner_up_value (m : nat) (g : R) : R :=
-  ((1 + INR m * g) * ln (1 + INR m * g) + INR m * (1 - g) * ln (1 - g)) / (INR m + 1).
 
 Lemma sum_set_tilt V A0 M u v p :
   NoDup A0 -> NoDup M -> incl A0 (seq 0 V) -> incl M (seq 0 V) ->

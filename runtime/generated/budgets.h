@@ -22,14 +22,6 @@ inline double lowest_logit(double w, double R, double T, double x_max) {
     return 8.0*w*(R*T + std::fabs(x_max));
 }
 
-// Bounds the error of ln p_(1) = m - logsumexp.
-// Dividing the maximum by the temperature adds w |m| to the error of logsumexp. The difference is rounded by w
-// of itself, less than the two units in the last place by which its enclosure is widened.
-// Budget 31826b8f4ce96fcdb95dea55af1e7b754a84f95fc36e4f148d31981d98cd72b1.
-inline double top_log_probability(double w, double E_lse, double m) {
-    return E_lse + 2.0*w*std::fabs(m);
-}
-
 // Bounds the relative error of a certificate C = p_(1) (1 + a) sum h((r - a)/(1 + a)), p_(1) given.
 // r = expm1(z), a is its mean over the pool, and h Bennett's function. In a, the sum is stationary:
 // dC/da = n - sum (1 + r)/(1 + a) = 0 at the mean, so that an error of a counts to second order only. So does
@@ -46,10 +38,18 @@ inline double certificate(double w, double n) {
     return 64.0*w*(n + 16.0);
 }
 
-// Bounds the error of logsumexp.
+// Bounds the error of ln(mass) = -ln p_(1).
 // A weight e^z is off by s |z| u of itself besides what c holds, so the mass is off by c + s u G of itself and
-// its logarithm by that absolutely. The maximum over the temperature is at most |logsumexp| + ln V: rounding it
-// and its sum with the logarithm costs 2 w |logsumexp|, and w ln V, which c has room for.
+// its logarithm by that absolutely; c has room for the rounding of the logarithm, which is at most ln V. It is
+// summed as it stands: as max/T - logsumexp it would lose w |max|/T, all of it where logits are large.
+// Budget 16d6197a8ff5b758361a14204159294742b143469fe27e432fb8565384ad63dc.
+inline double log_mass(double c, double s, double u, double G) {
+    return G*s*u + c;
+}
+
+// Bounds the error of logsumexp.
+// The logarithm of the mass is off by c + s u G. The maximum over the temperature is at most |logsumexp| + ln V:
+// rounding it and its sum with the logarithm costs 2 w |logsumexp|, and w ln V, which c has room for.
 // Budget bbc8080bb75a0d5ed6ad810626bb4d9a4f3f90153b23c532eeb9f898db883d2f.
 inline double logsumexp(double c, double s, double u, double w, double G, double logsumexp) {
     return G*s*u + c + 4.0*w*std::fabs(logsumexp);
@@ -80,9 +80,10 @@ inline double entropy(double c, double s, double u, double ln_V, double G) {
 // mass enters X |X| times and the logarithm once; the drafter's mass has a mean gap of its own, at most ln V. 8
 // u are for the logarithm and the last sums.
 // All of this is first order. Products of two relative errors, each below 1/10,000, are below 1/10,000 of it,
-// and the constants are rounded up by more. A token further than F below the maximum counts as e^-F. That shows
-// only where the drafter's logit of such a token is below -10^20 (in float64 -10^280), and there K is too large,
-// never too small.
+// and the constants are rounded up by more. A token further than F below the maximum has a weight of e^-F or
+// less here. Times a difference z - y of up to 10^20 in float32 and 10^280 in float64 that is below 10^-17,
+// which 8 u have room for; a row with a larger difference is no finite sum, and is summed as `cpu_refined_kl`
+// and `refine` do.
 // Budget 449391d5e51cec9b1c7f89d9fe03cf0fa50402194d436a8226491e2190dcf05b.
 inline double kl(double c, double s, double u, double ln_V, double F, double G, double D, double X) {
     const double t0 = s*u;
@@ -119,11 +120,11 @@ inline double reference_floored_entropy(double c, double E, double H_f, double f
 // The reference sums K = sum (p d - p + q), d = ln p - ln q. To first order a term changes by p d times the
 // error of ln p and by q - p times that of ln q; both are counted twice, with 8 u for evaluating the term. The
 // first order vanishes where target and draft coincide to rounding, though K need not be 0 there: the second,
-// max(p, q) (e_p + e_q)^2, is added.
-// Budget 678eaf5e007a321e86c8430a44b025d43258730509237569e2abc03880206990.
+// half of p e_p^2 + 2 p e_p e_q + q e_q^2, is added. It is small where q is, however large the error of ln q.
+// Budget 7dc4177fb7f75e915c91fc2483d56a1c8545f8f69e72e59bafd2268c51ce0807.
 inline double reference_kl_term(double u, double p, double q, double d, double e_p, double e_q) {
     const double t0 = 8.0*u;
-    return 2.0*p*(e_p + t0)*std::fabs(d) + ((e_p + e_q)*(e_p + e_q))*std::max(p, q) + 2.0*(e_q + t0)*std::fabs(p - q);
+    return 2.0*p*(e_p + t0)*std::fabs(d) + (e_p + e_q)*(e_p*p + e_q*q) + 2.0*(e_q + t0)*std::fabs(p - q);
 }
 
 // Bounds the error of the reference's divergence.
@@ -164,6 +165,24 @@ inline double cpu_sums(double u, double w, double V, double b) {
 // Budget 77ddc14c77c4f72a8cb5dc93a6c436360683c8196156f20698f9047bbc99a9ca.
 inline double cpu_pair_sums(double u, double w, double V, double b) {
     return 69.0*u + w*((1.0/256.0)*V + 6.0*b + 100.0);
+}
+
+// Bounds the error of the divergence K - (r - ln(1 + r)), K the mean of t, in the C++ kernels' second pass.
+// The means are those under the target, of the maxima's gaps a = z and b = y in float64. With d = a - b + h, h a
+// number near ln(draft mass/mass), t = d - 1 + e^(-d) is never negative, and vanishes with d.
+// d is off by 4 A w: the differences from the maxima and of a and b are rounded, their quotient by the
+// temperature, and the sum with h, which is at most ln V. So t is off by |e^(-d) - 1| 4 A w, counted twice, and
+// to second order by 8 (A w)^2, counted four times, as the first vanishes where d does. A weight e^a is off by
+// (4.5 + 4 |a|) w of itself, and the e^(-d) e^a of the drafter by (7.5 + 4 |b|) w, so each by 4 A w. Where |d| <
+// 1/2, t is a series without cancellation, else |d - 1| + e^(-d) is at most 22 t: t is off by 22 * 4 A w of
+// itself, and by 10 * 4 A w for d. That is 128 A w t.
+// The rest is for sums over blocks, for the mass, which is off by (100 + V/256 + 4 ln V) w, and for r, whose
+// error counts |r|/(1 + r) times, as it vanishes with the derivative of r - ln(1 + r). Tokens more than 700
+// below the maximum weigh e^-700, which adds to t where |d| is above 10^280 and else is nothing, and more than
+// 1500 below nothing.
+// Budget b3e7fca1a47ca5fa2128ec63d3f2d0a75f49a25b5c071a1f8c3f6d08bdb5b027.
+inline double cpu_refined_kl(double w, double V, double ln_V, double K, double S_d, double S_e, double r) {
+    return w*(128.0*S_d + 8.0*S_e + (K + std::fabs(r))*((1.0/256.0)*V + 8.0*ln_V + 300.0));
 }
 
 // Bounds the error of the C++ kernels' H_f = -ln f - S.

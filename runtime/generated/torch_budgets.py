@@ -26,16 +26,6 @@ def lowest_logit(w: float, R: Tensor, T: float, x_max: Tensor) -> Tensor:
     return 8.0*w*(R*T + abs(x_max))
 
 
-def top_log_probability(w: float, E_lse: Tensor, m: Tensor) -> Tensor:
-    """Bounds the error of ln p_(1) = m - logsumexp.
-
-    Dividing the maximum by the temperature adds w |m| to the error of logsumexp. The difference is rounded by w
-    of itself, less than the two units in the last place by which its enclosure is widened.
-
-    Budget 31826b8f4ce96fcdb95dea55af1e7b754a84f95fc36e4f148d31981d98cd72b1."""
-    return E_lse + 2.0*w*abs(m)
-
-
 def certificate(w: float, n: Tensor) -> Tensor:
     """Bounds the relative error of a certificate C = p_(1) (1 + a) sum h((r - a)/(1 + a)), p_(1) given.
 
@@ -56,12 +46,22 @@ def certificate(w: float, n: Tensor) -> Tensor:
     return 64.0*w*(n + 16.0)
 
 
+def log_mass(c: float, s: float, u: float, G: Tensor) -> Tensor:
+    """Bounds the error of ln(mass) = -ln p_(1).
+
+    A weight e^z is off by s |z| u of itself besides what c holds, so the mass is off by c + s u G of itself and
+    its logarithm by that absolutely; c has room for the rounding of the logarithm, which is at most ln V. It is
+    summed as it stands: as max/T - logsumexp it would lose w |max|/T, all of it where logits are large.
+
+    Budget 16d6197a8ff5b758361a14204159294742b143469fe27e432fb8565384ad63dc."""
+    return G*s*u + c
+
+
 def logsumexp(c: float, s: float, u: float, w: float, G: Tensor, logsumexp: Tensor) -> Tensor:
     """Bounds the error of logsumexp.
 
-    A weight e^z is off by s |z| u of itself besides what c holds, so the mass is off by c + s u G of itself and
-    its logarithm by that absolutely. The maximum over the temperature is at most |logsumexp| + ln V: rounding it
-    and its sum with the logarithm costs 2 w |logsumexp|, and w ln V, which c has room for.
+    The logarithm of the mass is off by c + s u G. The maximum over the temperature is at most |logsumexp| + ln V:
+    rounding it and its sum with the logarithm costs 2 w |logsumexp|, and w ln V, which c has room for.
 
     Budget bbc8080bb75a0d5ed6ad810626bb4d9a4f3f90153b23c532eeb9f898db883d2f."""
     return G*s*u + c + 4.0*w*abs(logsumexp)
@@ -99,9 +99,10 @@ def kl(c: float, s: float, u: float, ln_V: float, F: float, G: Tensor, D: Tensor
     u are for the logarithm and the last sums.
 
     All of this is first order. Products of two relative errors, each below 1/10,000, are below 1/10,000 of it,
-    and the constants are rounded up by more. A token further than F below the maximum counts as e^-F. That shows
-    only where the drafter's logit of such a token is below -10^20 (in float64 -10^280), and there K is too large,
-    never too small.
+    and the constants are rounded up by more. A token further than F below the maximum has a weight of e^-F or
+    less here. Times a difference z - y of up to 10^20 in float32 and 10^280 in float64 that is below 10^-17,
+    which 8 u have room for; a row with a larger difference is no finite sum, and is summed as `cpu_refined_kl`
+    and `refine` do.
 
     Budget 449391d5e51cec9b1c7f89d9fe03cf0fa50402194d436a8226491e2190dcf05b."""
     t0 = s*u
@@ -146,11 +147,11 @@ def reference_kl_term(u: float, p: Tensor, q: Tensor, d: Tensor, e_p: Tensor, e_
     The reference sums K = sum (p d - p + q), d = ln p - ln q. To first order a term changes by p d times the
     error of ln p and by q - p times that of ln q; both are counted twice, with 8 u for evaluating the term. The
     first order vanishes where target and draft coincide to rounding, though K need not be 0 there: the second,
-    max(p, q) (e_p + e_q)^2, is added.
+    half of p e_p^2 + 2 p e_p e_q + q e_q^2, is added. It is small where q is, however large the error of ln q.
 
-    Budget 678eaf5e007a321e86c8430a44b025d43258730509237569e2abc03880206990."""
+    Budget 7dc4177fb7f75e915c91fc2483d56a1c8545f8f69e72e59bafd2268c51ce0807."""
     t0 = 8.0*u
-    return 2.0*p*(e_p + t0)*abs(d) + ((e_p + e_q)*(e_p + e_q))*torch.maximum(p, q) + 2.0*(e_q + t0)*abs(p - q)
+    return 2.0*p*(e_p + t0)*abs(d) + (e_p + e_q)*(e_p*p + e_q*q) + 2.0*(e_q + t0)*abs(p - q)
 
 
 def reference_kl(u: float, V: float, N: Tensor, K: Tensor) -> Tensor:
@@ -201,6 +202,28 @@ def cpu_pair_sums(u: float, w: float, V: float, b: float) -> float:
 
     Budget 77ddc14c77c4f72a8cb5dc93a6c436360683c8196156f20698f9047bbc99a9ca."""
     return 69.0*u + w*((1.0/256.0)*V + 6.0*b + 100.0)
+
+
+def cpu_refined_kl(w: float, V: float, ln_V: float, K: Tensor, S_d: Tensor, S_e: Tensor, r: Tensor) -> Tensor:
+    """Bounds the error of the divergence K - (r - ln(1 + r)), K the mean of t, in the C++ kernels' second pass.
+
+    The means are those under the target, of the maxima's gaps a = z and b = y in float64. With d = a - b + h, h a
+    number near ln(draft mass/mass), t = d - 1 + e^(-d) is never negative, and vanishes with d.
+
+    d is off by 4 A w: the differences from the maxima and of a and b are rounded, their quotient by the
+    temperature, and the sum with h, which is at most ln V. So t is off by |e^(-d) - 1| 4 A w, counted twice, and
+    to second order by 8 (A w)^2, counted four times, as the first vanishes where d does. A weight e^a is off by
+    (4.5 + 4 |a|) w of itself, and the e^(-d) e^a of the drafter by (7.5 + 4 |b|) w, so each by 4 A w. Where |d| <
+    1/2, t is a series without cancellation, else |d - 1| + e^(-d) is at most 22 t: t is off by 22 * 4 A w of
+    itself, and by 10 * 4 A w for d. That is 128 A w t.
+
+    The rest is for sums over blocks, for the mass, which is off by (100 + V/256 + 4 ln V) w, and for r, whose
+    error counts |r|/(1 + r) times, as it vanishes with the derivative of r - ln(1 + r). Tokens more than 700
+    below the maximum weigh e^-700, which adds to t where |d| is above 10^280 and else is nothing, and more than
+    1500 below nothing.
+
+    Budget b3e7fca1a47ca5fa2128ec63d3f2d0a75f49a25b5c071a1f8c3f6d08bdb5b027."""
+    return w*(128.0*S_d + 8.0*S_e + (K + abs(r))*((1.0/256.0)*V + 8.0*ln_V + 300.0))
 
 
 def cpu_floored_entropy(u: float, w: float, s: float, V: float, f: float, G: Tensor, S: Tensor, H_f: Tensor, E: Tensor) -> Tensor:

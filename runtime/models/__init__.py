@@ -1,5 +1,6 @@
 """Target models: loading, the cache that takes drafts back, layers for few rows, passes recorded as CUDA graphs."""
 
+from .identity import identity
 from .loading import LoadedModel, default_gguf, load_model, load_tokenizer, token_ids
 
-__all__ = ["LoadedModel", "default_gguf", "load_model", "load_tokenizer", "token_ids"]
+__all__ = ["LoadedModel", "default_gguf", "identity", "load_model", "load_tokenizer", "token_ids"]

@@ -1,94 +1,52 @@
-"""What a model computes, as a digest: a model that was changed has another one.
-
-Neither a name nor a configuration tells a model from what it was before a layer was replaced, wrapped, hooked or given
-other weights. Here every module is looked at: its class and code, its plain attributes, its hooks, its tensors.
-"""
+"""What a model is, by its contents: two that decode alike have one identity, wherever they are and however called."""
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
-from collections.abc import Callable, Iterator
-from functools import cache
-from types import FunctionType
 from typing import Any
 
 import torch
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-_OF_EVERY_MODULE = frozenset(vars(torch.nn.Module())) - set(_HOOKS)
-"""Parameters, buffers and children are looked at by themselves; what else every module has computes nothing."""
-_SAMPLE = 256
-"""Numbers that are looked at in a tensor, evenly spread: reading all would cost more than passes of the model do."""
+from ...theory.errors import DraftcertError
+
+_NAMES = ("_name_or_path", "transformers_version")
+"""Of a configuration: where it was found, and who wrote it."""
 
 
-def structure(model: Any) -> str:
-    """Digest of everything but the numbers in the tensors, and of where these lie.
+def identity(model: Any, tokenizer: Any = None) -> dict[str, str]:
+    """SHA-256 digests of a loaded model's weights and configuration, and of its tokenizer, if that is given.
 
-    It costs milliseconds, so that it can be compared before every call. Not for another process.
+    Raises:
+        DraftcertError: some of the weights are on no device, so that they cannot be read.
     """
-    return _digest([*_modules(model), *((name, tensor.data_ptr()) for name, tensor in _tensors(model))])
+    found = {"weights": _weights(model), "configuration": _digest(_configuration(model))}
+    return found if tokenizer is None else found | {"tokenizer": _digest(_tokens(tokenizer))}
 
 
-def content(model: Any) -> str:
-    """Digest of everything, of the tensors a sample of their numbers; the same in every process, save for hooks.
-
-    >>> from draftcert.runtime.models import load_model
-    >>> model = load_model().model
-    >>> before = content(model)
-    >>> hook = model.lm_head.register_forward_hook(print)
-    >>> content(model) == before
-    False
-    >>> hook.remove()
-    >>> content(model) == before
-    True
-    """
-    return _digest([*_modules(model), *((name, _numbers(tensor)) for name, tensor in _tensors(model))])
+def _weights(model: Any) -> str:
+    """In the dtype they are loaded in, tied ones once."""
+    digest = hashlib.sha256()
+    for name, parameter in model.named_parameters():
+        if parameter.is_meta:
+            raise DraftcertError(
+                f"the weights '{name}' are not in memory, so the model cannot be told apart: use more GPUs"
+            )
+        digest.update(json.dumps([name, str(parameter.dtype), list(parameter.shape)]).encode())
+        digest.update(parameter.detach().reshape(-1).contiguous().view(torch.uint8).cpu().numpy())
+    return digest.hexdigest()
 
 
-def _digest(facts: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(facts, default=_plain, skipkeys=True).encode()).hexdigest()
+def _configuration(model: Any) -> Any:
+    described = {key: value for key, value in model.config.to_dict().items() if key not in _NAMES}
+    return [described, getattr(model.generation_config, "eos_token_id", None)]
 
 
-def _modules(model: Any) -> Iterator[Any]:
-    yield model.config.to_json_string(use_diff=False)
-    yield [getattr(torch.nn.modules.module, f"_global{hooks}") for hooks in _HOOKS]
-    for name, module in model.named_modules():
-        own = {key: value for key, value in vars(module).items() if key not in _OF_EVERY_MODULE and value is not None}
-        yield name, type(module), _instructions(type(module).forward), own
-    for name, tensor in _tensors(model):
-        yield name, tensor.dtype, tensor.device, tensor.shape, tensor.stride()
+def _tokens(tokenizer: Any) -> Any:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    tokens = tokenizer.get_vocab() if backend is None else backend.to_str()
+    return [tokens, tokenizer.chat_template, str(tokenizer.special_tokens_map)]
 
 
-def _tensors(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    yield from model.named_parameters(remove_duplicate=False)
-    yield from model.named_buffers(remove_duplicate=False)
-
-
-def _numbers(tensor: torch.Tensor) -> list[float]:
-    flat = tensor.detach().flatten()
-    return flat[:: max(1, len(flat) // _SAMPLE)].tolist()
-
-
-def _plain(value: Any) -> Any:
-    """What JSON does not know, as what it does; an object of unknown kind counts as this very object."""
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, torch.Tensor):
-        return _numbers(value)
-    if isinstance(value, (torch.dtype, torch.device, torch.Size)):
-        return str(value)
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(str, value))
-    if hasattr(value, "to_json_string"):  # the model's configuration, or a part of it
-        return type(value)
-    if isinstance(value, FunctionType) and not value.__closure__:
-        return value.__qualname__, _instructions(value)
-    return type(value), id(value)
-
-
-@cache
-def _instructions(function: Callable[..., Any]) -> str:
-    code = inspect.unwrap(function).__code__
-    return hashlib.sha256(code.co_code + repr((code.co_consts, code.co_names)).encode()).hexdigest()
+def _digest(document: Any) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True, default=str).encode()).hexdigest()

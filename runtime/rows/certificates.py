@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..generated import torch_budgets as budgets
+from . import reference
 from .dispatch import statistics
 from .inputs import refuse_rows
 from .program import Program, floors, uses_logit_ratio
@@ -33,16 +34,15 @@ def certificates(
 ) -> Certificate:
     """Certificates of a matrix of rows, from their statistics."""
     size = rows.shape[-1]
-    found = statistics(rows, window, temperature, draft)
-    refuse_rows(rows, found.stats.max, shape, "target_logits")
-    if draft is not None and found.kl is not None and bool(found.kl.isnan().any()):
-        refuse_rows(draft, draft.amax(-1), shape, "draft_logits")
-    raw = rows.gather(-1, found.stats.top_ids).double()
+    stats = statistics(rows, window, temperature)
+    refuse_rows(rows, stats.max, shape, "target_logits")
+    raw = rows.gather(-1, stats.top_ids).double()
     gaps = (raw[..., :1] - raw) / temperature
-    known = _known(steps, rows, found.stats, raw, temperature)
+    log_mass, log_mass_error = reference.log_mass(rows, temperature)
+    known = _known(steps, rows, stats, raw, log_mass, log_mass_error, temperature)
+    top_probability = (known.log_top.lower if sound else -log_mass).exp()
     accepted = accepted_set(steps, gaps, known, size, sound=sound)
-    kl = found.kl if found.kl is None or not sound or found.kl_error is None else found.kl + found.kl_error
-    result = _certificate(accepted, gaps, known, candidates, size, sound)
+    result = _certificate(accepted, gaps, top_probability, candidates, size, sound)
     if window < size:
         # The window shows the competitors unless the accepted tokens fill it up, and may not show what is undecided.
         unseen = torch.where(accepted.count < size, accepted.count + candidates > window, ~accepted.decided)
@@ -52,18 +52,23 @@ def certificates(
             for name in ("value", "level", "threshold", "accepted", "exact"):
                 getattr(result, name)[unseen] = getattr(again, name)
             result.passes[unseen] = 2
-    return result if kl is None else replace(result, kl=kl, certified=kl < result.value)
+    if draft is None:
+        return result
+    kl, kl_error = reference.divergence(rows, draft, temperature)
+    if bool(kl.isnan().any()):
+        refuse_rows(draft, draft.amax(-1), shape, "draft_logits")
+    kl = kl + kl_error if sound else kl
+    return replace(result, kl=kl, certified=kl < result.value)
 
 
-def _known(steps: Program, rows: Tensor, stats: RowStats, raw: Tensor, temperature: float) -> Known:
+def _known(
+    steps: Program, rows: Tensor, stats: RowStats, raw: Tensor, log_mass: Tensor, error: Tensor, temperature: float
+) -> Known:
     """Enclosures of the statistics of the rows that the rule's thresholds use."""
-    log_top = stats.max - stats.logsumexp
-    error = budgets.top_log_probability(UNIT, stats.logsumexp_error, stats.max)
     entropies = {0.0: Enclosure.widened(stats.entropy - stats.entropy_error, stats.entropy + stats.entropy_error)}
     for floor in floors(steps):
-        all_gaps = (raw[..., :1] - rows.double()) / temperature
-        log_probabilities = -all_gaps - (stats.logsumexp - stats.max)[..., None]
-        weights = log_probabilities.exp()
+        all_gaps = reference.gaps_of(rows, temperature)
+        weights = (-all_gaps - log_mass[..., None]).exp()
         value = -(weights * torch.log(weights + floor)).sum(-1)
         sums = budgets.reference_sums(UNIT, rows.shape[-1])
         bound = budgets.reference_floored_entropy(sums, error, value, floor)
@@ -73,19 +78,18 @@ def _known(steps: Program, rows: Tensor, stats: RowStats, raw: Tensor, temperatu
         # 0/0 is NaN, which no comparison accepts.
         quotient = raw[..., min(1, raw.shape[-1] - 1)] / raw[..., 0]
         ratio = Enclosure.widened(quotient, quotient)
-    return Known(Enclosure.widened(log_top - error, (log_top + error).clamp(max=0)), entropies, ratio)
+    return Known(Enclosure.widened(-log_mass - error, (error - log_mass).clamp(max=0)), entropies, ratio)
 
 
 def _certificate(
-    accepted: AcceptedSet, gaps: Tensor, known: Known, candidates: int, size: int, sound: bool
+    accepted: AcceptedSet, gaps: Tensor, top_probability: Tensor, candidates: int, size: int, sound: bool
 ) -> Certificate:
     """The certificate of rows whose accepted tokens and competitors lie in the window; others are done again."""
-    log_top = known.log_top
-    top_probability = log_top.lower.exp() if sound else ((log_top.lower + log_top.upper) / 2).exp()
     projected = project(top_probability, gaps, accepted.count.clamp(min=1), candidates)
     value = projected.value
     if sound:
-        value = (value * (1 - budgets.certificate(UNIT, projected.pool.sum(-1)))).clamp(min=0)
+        pooled = projected.pool.sum(-1).double()  # of integers torch would make float32, in which 1 less the bound is 1
+        value = (value * (1 - budgets.certificate(UNIT, pooled))).clamp(min=0)
     value = torch.where(accepted.count == 0, 0.0, value)
     everything = accepted.count + candidates > size
     return Certificate(

@@ -4,6 +4,8 @@
     C = inf { KL(target || draft) : no accepted token among the drafter's top m }   rows.projection
     certified iff KL(target || draft) < C
 
+`value` and `kl` can be differentiated to any order, by reverse and forward mode and torch.func's transforms.
+
 Most rows are settled by their k largest logits, which one traversal finds. Where the accepted set or the competitors
 reach beyond those, further exact traversals of those rows follow; `passes` says which rows needed them. Both functions
 are operators of torch (rows.operators), so that they compile, export and differentiate. An exported program holds what
@@ -12,15 +14,17 @@ it needs of a rule; where it is loaded, `from draftcert import certify` makes th
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ...theory import DraftcertError, Rule, parse_rule
-from . import operators
+from . import gradients, operators
 from .inputs import without_padding
-from .program import encoded
+from .program import Op, encoded
 from .records import Certificate, RowStats
 
 if TYPE_CHECKING:
@@ -48,8 +52,11 @@ def row_stats(logits: Float[Tensor, "*rows vocab"], k: int = 16, vocab_size: int
     target = without_padding(logits, vocab_size, "logits")
     if not 1 <= k <= target.shape[-1]:
         raise DraftcertError(f"k = {k} lies outside 1..{target.shape[-1]}, the size of the vocabulary")
-    operator = operators.row_stats_with_gradient if operators.needs_gradient(target) else operators.row_stats
-    return RowStats(*operator(target, k))
+    reason = "row_stats has no gradient: differentiate `value` and `kl` of certify"
+    if gradients.has_tangent(target):
+        raise DraftcertError(reason)
+    columns = operators.row_stats(target.detach(), k)
+    return RowStats(*(gradients.refused(x, target, reason) if x.is_floating_point() else x for x in columns))
 
 
 def certify(
@@ -70,7 +77,8 @@ def certify(
 
     Args:
         target_logits: `[..., V]` float32, bfloat16, float16 or float64; -inf masks a token (probability zero).
-        rule: a `Rule` or its text, such as "top_m(10) & additive(0.6)".
+        rule: a `Rule` or its text, such as "top_m(10) & additive(0.6)". One that compares raw logits (mars) warns where
+            all logits of a row are negative: those are no raw logits, or their ratio means nothing.
         candidates: m, how many of the drafter's most likely tokens are tried, 1 <= m <= V - 1.
         draft_logits: the drafter's logits, of the same shape; they give `kl` and `certified`.
         temperature: divides both rows of logits.
@@ -94,10 +102,11 @@ def certify(
     draft = None
     if draft_logits is not None:
         draft = without_padding(draft_logits, vocab_size, "draft_logits")
-        if draft_logits.shape != target_logits.shape:
+        if draft.shape != target.shape:
+            within = "" if vocab_size is None else f" within vocab_size = {vocab_size}"
             raise DraftcertError(
-                f"draft_logits of shape {tuple(draft_logits.shape)} beside target_logits of "
-                f"{tuple(target_logits.shape)}: both rate the same tokens; cut padding off with vocab_size"
+                f"draft_logits of shape {tuple(draft.shape)} beside target_logits of {tuple(target.shape)}{within}: "
+                "both rate the same tokens of the same rows; cut padding off with vocab_size"
             )
         if draft_logits.device != target_logits.device:
             raise DraftcertError(f"draft_logits on {draft_logits.device}, target_logits on {target_logits.device}")
@@ -111,10 +120,26 @@ def certify(
     if k < 1:
         raise DraftcertError(f"k = {k} must be at least 1")
     steps = _numbers(rule)
-    differentiated = operators.needs_gradient(target, draft)
+    if not torch.compiler.is_compiling() and Op.LOGIT_RATIO in steps[::4]:
+        _warn_of_negative_logits(target)
+    differentiated = torch.compiler.is_compiling() or gradients.needed(target, draft)
     operator = operators.certify_with_gradient if differentiated else operators.certify
     result = operator(target, draft, steps, candidates, float(temperature), sound, k)
-    return Certificate(*result[:6]) if draft is None else Certificate(*result)
+    found = Certificate(*result[:6]) if draft is None else Certificate(*result)
+    reason = "only `value` and `kl` of a certificate have gradients; level and threshold do not"
+    level, threshold = (gradients.refused(x, target, reason) for x in (found.level, found.threshold))
+    return replace(found, level=level, threshold=threshold) if differentiated else found
+
+
+def _warn_of_negative_logits(target: Tensor) -> None:
+    """Say that a ratio of logits means nothing in rows of negative ones, unless a transform hides the numbers."""
+    if torch._C._functorch.peek_interpreter_stack() is None and bool((target.detach().amax(-1) < 0).any()):
+        warnings.warn(
+            "the rule compares raw logits, and rows of target_logits have negative ones only, as log-probabilities do: "
+            "the ratio of their two largest is 1 or more, so that the second token is always accepted",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 @torch.compiler.assume_constant_result

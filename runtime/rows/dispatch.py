@@ -19,24 +19,18 @@ from ...theory.imports import optional
 from ..native import loaded_if_possible
 from . import reference
 from .cpu import build
-from .records import Statistics
+from .records import RowStats
 
 
-def statistics(rows: Tensor, k: int, temperature: float = 1.0, draft: Tensor | None = None) -> Statistics:
-    """Statistics of matrices of logits, for everything but the C++ kernels.
+def statistics(rows: Tensor, k: int, temperature: float = 1.0) -> RowStats:
+    """Statistics of matrices of logits in float64: where there are no kernels, and for rows that they leave open.
 
     With a temperature, `max`, `logsumexp` and `top_values` are those of the divided logits; the order is always that of
     the logits as they are stored.
     """
     if rows.device.type == "mps":
         raise DraftcertError("logits on mps, where torch has no float64: move them to the CPU with logits.cpu()")
-    kernels = cuda_kernels() if rows.device.type == "cuda" else None
-    if kernels is not None and kernels.serves(rows, k, temperature, draft):
-        return kernels.statistics(rows, k, temperature, draft)[0]
-    stats = reference.statistics(rows, k, temperature)
-    if draft is None:
-        return Statistics(stats)
-    return Statistics(stats, *reference.divergence(rows, draft, temperature))
+    return reference.statistics(rows, k, temperature)
 
 
 @functools.cache

@@ -1,9 +1,11 @@
-"""Gradients of a certificate and of the divergence in the logits.
+"""Derivatives of a certificate and of the divergence in the logits, of any order, by reverse and by forward mode.
 
-C = sum over the pool of p ln(p/c), c the mean of p over the pool, so dC/dp = ln(p/c) there and 0 elsewhere: what c
-contributes cancels. Through the softmax, dC/dz = p (dC/dp - sum p dC/dp) = p ([in pool] ln(p/c) - C).
-K = sum p d with d = ln(p/q): dK/dz = p (d - K) and dK/dw = q - p for the drafter's logits w.
-At p = 0 all of them are 0, at a tie (C = 0, an empty pool) and where C or K is infinite too.
+The kernels compute numbers. What is differentiated is the same thing in torch's own operators, on the pool that the
+kernels found: C = sum over the pool of p ln(p/c), c the mean of p over the pool, and K = sum p ln(p/q). Only its
+derivatives are used, as x - x.detach() is 0, and torch knows them of whatever kind and order.
+
+C has no derivative where the pool changes: what is given is that of the pool as it is. At a tie (C = 0, an empty pool)
+and where C or K is infinite it is 0, and tokens of probability 0 add nothing.
 """
 
 from __future__ import annotations
@@ -12,51 +14,90 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ...theory import DraftcertError
 
 
-def save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    """Keep what `gradients` needs of a call."""
-    target, draft, _, ctx.candidates, ctx.temperature, _, _ = inputs
-    value, level, _, accepted, _, _, kl, _ = output
-    ctx.has_draft = draft is not None
-    ctx.save_for_backward(target, *([draft] if ctx.has_draft else []), value, level, accepted, kl)
-    ctx.set_materialize_grads(False)
+def needed(*tensors: Tensor | None) -> bool:
+    """Whether something of these tensors is to be differentiated, by reverse or by forward mode."""
+    given = [tensor for tensor in tensors if tensor is not None]
+    return (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)) or has_tangent(*given)
 
 
-def gradients(ctx: Any, *upstream: Tensor | None) -> tuple[Tensor | None, ...]:
-    """Of the logits of target and draft, from those of `value` and `kl`; of nothing else."""
-    target, *drafts, value, level, accepted, kl = ctx.saved_tensors
-    if any(gradient is not None for gradient in upstream[1:3]):
-        raise DraftcertError("only `value` and `kl` of a certificate have gradients; level and threshold do not")
-    log_target = torch.log_softmax(target.double() / ctx.temperature, -1)
-    p = log_target.exp()
-    by_value, by_kl = upstream[0], upstream[6]
-    result, draft_result = (torch.zeros_like(p) if ctx.needs_input_grad[0] else None), None
-    if by_value is not None and result is not None:
-        pool, finite = _pool(target, level, log_target, accepted, ctx.candidates), value.isfinite()
-        slope = p * (torch.where(pool, log_target - level.log()[..., None], 0.0) - value[..., None])
-        slope = torch.where((p > 0) & finite[..., None] & pool.any(-1, keepdim=True), slope, 0.0)
-        result = result + by_value[..., None] * slope / ctx.temperature
-    if by_kl is not None and drafts:
-        log_draft = torch.log_softmax(drafts[0].double() / ctx.temperature, -1)
-        finite = kl.isfinite()[..., None]
-        if result is not None:
-            slope = torch.where((p > 0) & finite, p * (log_target - log_draft - kl[..., None]), 0.0)
-            result = result + by_kl[..., None] * slope / ctx.temperature
-        draft_slope = torch.where(finite, log_draft.exp() - p, 0.0)
-        draft_result = (by_kl[..., None] * draft_slope / ctx.temperature).to(drafts[0].dtype)
-    result = None if result is None else result.to(target.dtype)
-    return result, draft_result, None, None, None, None, None
+def has_tangent(*tensors: Tensor) -> bool:
+    """Whether forward mode differentiates in one of these tensors."""
+    return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)
 
 
-def _pool(target: Tensor, level: Tensor, log_target: Tensor, accepted: Tensor, candidates: int) -> Tensor:
+def refused(found: Tensor, logits: Tensor, reason: str) -> Tensor:
+    """`found`, whose gradient in the logits is an error with the reason, where torch can run one."""
+    if torch.compiler.is_compiling() or not (torch.is_grad_enabled() and logits.requires_grad) or has_tangent(logits):
+        return found
+    return Refused.apply(found, logits, reason)
+
+
+def with_derivatives(found: Tensor, differentiable: Tensor) -> Tensor:
+    """The numbers of `found` with the derivatives of `differentiable`, 0 where `found` is not finite."""
+    finite = torch.where(found.isfinite(), differentiable, 0.0)
+    return found + (finite - finite.detach())
+
+
+def value(target: Tensor, level: Tensor, accepted: Tensor, candidates: int, temperature: float) -> Tensor:
+    """C of rows whose level and number of accepted tokens are known."""
+    log_p, p = _probabilities(target, temperature)
+    pool = _pool(target.detach(), log_p.detach(), level, accepted, candidates)
+    count = pool.sum(-1, keepdim=True)
+    mean = torch.where(count > 0, torch.where(pool, p, 0.0).sum(-1, keepdim=True) / count.clamp(min=1), 1.0)
+    return torch.where(pool & (p > 0), p * (log_p - mean.log()), 0.0).sum(-1)
+
+
+def divergence(target: Tensor, draft: Tensor, temperature: float) -> Tensor:
+    """K of rows where it is finite."""
+    (log_p, p), (log_q, _) = (_probabilities(rows, temperature) for rows in (target, draft))
+    return (p * (log_p - log_q)).sum(-1)
+
+
+def _probabilities(rows: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """ln p and p; where p = 0, the logarithm is 0 instead, and neither has a derivative of its own."""
+    log_p = torch.log_softmax(rows.double() / temperature, -1)
+    possible = log_p > -torch.inf
+    log_p = torch.where(possible, log_p, 0.0)
+    return log_p, torch.where(possible, log_p.exp(), 0.0)
+
+
+def _pool(target: Tensor, log_p: Tensor, level: Tensor, accepted: Tensor, candidates: int) -> Tensor:
     """Which tokens the projection moves: accepted ones above the level and competitors below it."""
     order = target.sort(dim=-1, descending=True, stable=True).indices
-    rank = torch.empty_like(order).scatter_(
-        -1, order, torch.arange(order.shape[-1], device=order.device).expand_as(order)
-    )
+    rank = order.argsort(-1)
     count, line = accepted[..., None], level.log()[..., None]
+    log_p = torch.where(target == -torch.inf, -torch.inf, log_p)
     competitor = (rank >= count) & (rank < count + candidates)
-    return ((rank < count) & (log_target > line)) | (competitor & (log_target < line))
+    return ((rank < count) & (log_p > line)) | (competitor & (log_p < line))
+
+
+class Refused(torch.autograd.Function):
+    """The same tensor, of which a gradient in the logits is refused with the reason."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(found: Tensor, logits: Tensor, reason: str) -> Tensor:
+        """A copy, which depends on the logits as far as torch knows."""
+        return found.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, str], output: Tensor) -> None:
+        """Keep the reason."""
+        ctx.reason = inputs[2]
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def backward(ctx: Any, *gradient: Tensor) -> None:
+        """There is none."""
+        raise DraftcertError(ctx.reason)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor) -> Tensor:
+        """Forward mode over reverse mode passes here for what it does not differentiate, too."""
+        return torch.zeros_like(*ctx.saved_tensors)

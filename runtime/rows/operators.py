@@ -1,9 +1,9 @@
 """`row_stats` and `certify` as operators of torch: opaque to torch.compile and torch.export, with shapes and gradients.
 
-A rule reaches them as its program, a list of numbers. Each is three operators, so that a call pays for what it needs.
-The plain one has no gradient; on CPU tensors it is the C++ of cpu/operators.cpp once that is loaded. `.._by_tensors` is
-what it hands over to: the reference, and errors about the numbers. `.._with_gradient` is the plain one again, and
-differentiates.
+A rule reaches them as its program, a list of numbers. Each is several operators, so that a call pays for what it needs.
+The plain one has no derivatives; on CPU tensors it is the C++ of cpu/operators.cpp once that is loaded. `.._by_tensors`
+is what it hands over to: the reference, and errors about the numbers. `certify_with_gradient` is the plain one where
+nothing is to be differentiated, and else gives `value` and `kl` their derivatives (gradients.py).
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...theory import DraftcertError
+from . import gradients
 from .certificates import certificates
 from .dispatch import cpu_kernels, cpu_kernels_tried, cuda_kernels, statistics
-from .gradients import gradients, save
 from .inputs import refuse_rows
 from .program import decoded, largest_rank
 from .records import RowStats
@@ -32,19 +31,14 @@ SCHEMAS = {
     f" -> {EIGHT}",
 }
 for _name, _schema in SCHEMAS.items():
-    for _variant in ("", "_by_tensors", "_with_gradient"):
+    for _variant in ("", "_by_tensors"):
         LIBRARY.define(_name + _variant + _schema)
+LIBRARY.define("certify_with_gradient" + SCHEMAS["certify"])
 row_stats = torch.ops.draftcert.row_stats.default
 row_stats_by_tensors = torch.ops.draftcert.row_stats_by_tensors.default
-row_stats_with_gradient = torch.ops.draftcert.row_stats_with_gradient.default
 certify = torch.ops.draftcert.certify.default
 certify_by_tensors = torch.ops.draftcert.certify_by_tensors.default
 certify_with_gradient = torch.ops.draftcert.certify_with_gradient.default
-
-
-def needs_gradient(*tensors: Tensor | None) -> bool:
-    """Whether a result of these tensors is to be differentiated."""
-    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
 def _kernels_wanted(tensor: Tensor) -> bool:
@@ -67,32 +61,19 @@ def _row_stats(logits: Tensor, k: int) -> tuple[Tensor, ...]:
 def _row_stats_by_tensors(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     """The fields of `RowStats` in their order."""
     rows, shape = logits.reshape(-1, logits.shape[-1]), logits.shape[:-1]
-    stats = statistics(rows, k).stats
+    stats = statistics(rows, k)
     refuse_rows(rows, stats.max, shape, "logits")
     columns = tuple(getattr(stats, name) for name in NAMES)
     return columns if logits.dim() == 2 else tuple(column.view(shape + column.shape[1:]) for column in columns)
 
 
-@torch.library.impl(LIBRARY, "row_stats_with_gradient", "CompositeExplicitAutograd")
-def _row_stats_with_gradient(logits: Tensor, k: int) -> tuple[Tensor, ...]:
-    return row_stats(logits, k)
-
-
 @torch.library.register_fake(row_stats, lib=LIBRARY)
-@torch.library.register_fake(row_stats_with_gradient, lib=LIBRARY)
 def _(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     shape = logits.shape[:-1]
     number = logits.new_empty(shape, dtype=torch.float64)
     tops = logits.new_empty((*shape, k), dtype=torch.float64)
     kinds = {"argmax": number.long(), "top_values": tops, "top_ids": tops.long()}
     return tuple(torch.empty_like(kinds.get(name, number)) for name in NAMES)
-
-
-def _no_gradient(ctx: Any, *upstream: Tensor | None) -> tuple[None, None]:
-    raise DraftcertError("row_stats has no gradient: differentiate `value` and `kl` of certify")
-
-
-torch.library.register_autograd(row_stats_with_gradient, _no_gradient, lib=LIBRARY)
 
 
 # ---- certify --------------------------------------------------------------------------------------------------------
@@ -129,6 +110,21 @@ def _certify_by_tensors(
 @torch.library.impl(LIBRARY, "certify_with_gradient", "CompositeExplicitAutograd")
 def _certify_with_gradient(*arguments: Any) -> tuple[Tensor, ...]:
     return certify(*arguments)
+
+
+@torch.library.impl(LIBRARY, "certify_with_gradient", "Autograd")
+def _certify_differentiated(
+    target: Tensor, draft: Tensor | None, program: list[float], candidates: int, temperature: float, *rest: Any
+) -> tuple[Tensor, ...]:
+    numbers = target.detach(), None if draft is None else draft.detach()
+    columns = certify(*numbers, program, candidates, temperature, *rest)
+    if not gradients.needed(target, draft):
+        return columns
+    value, level, threshold, accepted, exact, passes, kl, certified = columns
+    value = gradients.with_derivatives(value, gradients.value(target, level, accepted, candidates, temperature))
+    if draft is not None:
+        kl = gradients.with_derivatives(kl, gradients.divergence(target, draft, temperature))
+    return value, level, threshold, accepted, exact, passes, kl, certified
 
 
 @torch.library.register_fake(certify, lib=LIBRARY)
@@ -189,4 +185,26 @@ def _certify_on_cuda(
     return tuple(column.view(shape) for column in columns)
 
 
-torch.library.register_autograd(certify_with_gradient, gradients, setup_context=save, lib=LIBRARY)
+# ---- vmap -----------------------------------------------------------------------------------------------------------
+
+
+def _with_leading_axis(operator: Any) -> Any:
+    """The axis that torch.vmap goes over is one more axis of rows."""
+
+    def call(info: Any, axes: tuple[int | None, ...], *arguments: Any) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+        moved = [
+            x
+            if not isinstance(x, Tensor)
+            else x.expand(info.batch_size, *x.shape)
+            if axis is None
+            else x.movedim(axis, 0)
+            for x, axis in zip(arguments, axes, strict=True)
+        ]
+        columns = operator(*moved)
+        return columns, tuple(None if column.numel() == 0 else 0 for column in columns)
+
+    return call
+
+
+for _operator in (row_stats, certify, certify_with_gradient):
+    torch.library.register_vmap(_operator, _with_leading_axis(_operator), lib=LIBRARY)

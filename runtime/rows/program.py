@@ -93,7 +93,10 @@ FOLDS: dict[Any, Op] = {
 
 @lru_cache(maxsize=1024)
 def gap(threshold: sympy.Basic) -> sympy.Basic:
-    """`ln(p_(1) / threshold)`, written so that it is well conditioned; the accepted gaps are those up to it."""
+    """`ln(p_(1) / threshold)`, written so that it is well conditioned; the accepted gaps are those up to it.
+
+    Infinite where the threshold is 0: all tokens reach that, and those strictly above it have a probability.
+    """
     if isinstance(threshold, (sympy.Min, sympy.Max)):
         turned = sympy.Max if isinstance(threshold, sympy.Min) else sympy.Min
         return turned(*(gap(part) for part in threshold.args))
@@ -156,6 +159,8 @@ def _condition(condition: Condition) -> Program:
             return (Instruction(Op.CONSTANT, sign, sign), Instruction(Op.ROW))
         strict = isinstance(relation, (sympy.StrictGreaterThan, sympy.StrictLessThan))
         return (*_expression(relation.gts - relation.lts), Instruction(Op.ROW, strict=strict))
+    if condition.threshold.is_negative:
+        return _condition(RowCondition(sympy.true))
     return (*_expression(gap(condition.threshold)), Instruction(Op.THRESHOLD, strict=condition.strict))
 
 
@@ -175,13 +180,17 @@ def program(rule: Rule) -> Program:
     )
 
 
+LAST_RANK = 2**31 - 1
+"""No vocabulary has so many tokens, so a condition on larger ranks lets through what one on this rank does."""
+
+
 def rank_limit(condition: RankCondition) -> int:
     """How many tokens a rank condition lets through."""
     if not condition.limit.is_Integer:
         raise DraftcertError(
             f"a rule that accepts the {condition.limit} most likely tokens has no fixed number of them"
         )
-    return int(condition.limit)
+    return min(int(condition.limit), LAST_RANK)
 
 
 def largest_rank(steps: Program) -> int:

@@ -44,15 +44,14 @@ def statistics(rows: Float[Tensor, "*rows vocab"], k: int, temperature: float = 
     """
     values, ids = top(rows, k)
     values = values.double()
-    maximum = rows.amax(-1, keepdim=True).double()  # NaN where a logit is, unlike the selection
-    gaps = (maximum - rows.double()) / temperature
+    gaps = gaps_of(rows, temperature)
     mass, moment = moments(gaps)
-    shift = mass.log()
-    logsumexp = maximum[..., 0] / temperature + shift
-    gap = moment / mass
+    maximum = rows.amax(-1).double() / temperature  # NaN where a logit is, unlike the selection
+    shift, gap = mass.log(), moment / mass
+    logsumexp = maximum + shift
     sums, slope = _precision(rows)
     return RowStats(
-        max=maximum[..., 0] / temperature,
+        max=maximum,
         argmax=ids[..., 0].clone(),
         logsumexp=logsumexp,
         entropy=shift + gap,
@@ -61,6 +60,19 @@ def statistics(rows: Float[Tensor, "*rows vocab"], k: int, temperature: float = 
         logsumexp_error=budgets.logsumexp(sums, slope, UNIT, UNIT, gap, logsumexp),
         entropy_error=budgets.entropy(sums, slope, UNIT, math.log(rows.shape[-1]), gap),
     )
+
+
+def log_mass(
+    rows: Float[Tensor, "*rows vocab"], temperature: float = 1.0
+) -> tuple[Float64[Tensor, "*rows"], Float64[Tensor, "*rows"]]:
+    """`ln sum e^-gap = -ln p_(1)`, and a bound of its error, which does not grow with the logits."""
+    mass, moment = moments(gaps_of(rows, temperature))
+    return mass.log(), budgets.log_mass(*_precision(rows), UNIT, moment / mass)
+
+
+def gaps_of(rows: Float[Tensor, "*rows vocab"], temperature: float) -> Float64[Tensor, "*rows vocab"]:
+    """`(max z - z) / temperature`."""
+    return (rows.amax(-1, keepdim=True).double() - rows.double()) / temperature
 
 
 def _precision(rows: Tensor) -> tuple[float, float]:
@@ -85,7 +97,10 @@ def divergence(
     log_draft, draft_error = _log_probabilities(draft, temperature)
     possible = log_target > -torch.inf
     log_ratio = torch.where(possible, log_target - log_draft, -torch.inf)
-    p, q = log_target.exp(), log_draft.exp()
+    # Times a log-ratio of 10^290 and more a probability below any float is one: it is never taken for less than it is,
+    # and for 0 where no quotient of two floats would make it count.
+    p = torch.where(log_target < -1500, 0.0, log_target.clamp(min=-700).exp())
+    q = log_draft.exp()
     # Both forms are the same summand. The first never divides by an underflown q, the second never overflows e^-d.
     in_logs = torch.where(log_ratio == torch.inf, torch.inf, formulas.kl_of_logs(p, log_ratio))
     value = torch.where(log_ratio >= -1, in_logs, formulas.kl(p, q.clamp(min=TINY))).sum(-1)
@@ -99,8 +114,8 @@ def _log_probabilities(
     rows: Float[Tensor, "*rows vocab"], temperature: float
 ) -> tuple[Float64[Tensor, "*rows vocab"], Float64[Tensor, "*rows vocab"]]:
     """Log-softmax from gaps, and a bound of its error."""
-    gaps = (rows.amax(-1, keepdim=True).double() - rows.double()) / temperature
+    gaps = gaps_of(rows, temperature)
     mass, moment = moments(gaps)
     value = -gaps - mass.log()[..., None]
     error = budgets.log_probability(*_precision(rows), UNIT, UNIT, (moment / mass)[..., None], value)
-    return value, torch.where(value.isinf(), 0.0, error)  # that a probability is zero is exact
+    return value, torch.where(value < -1500, 0.0, error)  # that a probability is zero is exact

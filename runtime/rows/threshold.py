@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
 
 
+BEYOND = 2.0**1000
+"""Gaps of thresholds from here on are infinite ones, whose enclosure just misses infinity from below."""
+
+
 class Enclosure(NamedTuple):
     """The exact number lies in [lower, upper]; NaN where nothing is known."""
 
@@ -118,13 +122,18 @@ def _cuts(step: Instruction, stack: list[Any], gaps: Tensor, size: int) -> Cuts:
     if step.op == Op.ROW:
         holds = (end > 0 if step.strict else end >= 0 for end in enclosure)
         return Cuts(*(Cut(torch.where(h, size, 0), torch.where(h, torch.inf, -torch.inf).to(row)) for h in holds))
+    low, high = (bound[..., None] for bound in enclosure)
     rounded_up = gaps * (1 + budgets.gap(UNIT))
-    return Cuts(*(_cut(step, *pair, size) for pair in zip((rounded_up, gaps), enclosure, strict=True)))
-
-
-def _cut(step: Instruction, distance: Tensor, bound: Tensor, size: int) -> Cut:
-    inside = distance < bound[..., None] if step.strict else distance <= bound[..., None]
-    return Cut(torch.where(bound == torch.inf, size, inside.sum(-1)), bound)
+    surely, possibly = (rounded_up < low, gaps < high) if step.strict else (rounded_up <= low, gaps <= high)
+    # A threshold of 0 or less accepts all tokens. Strictly above 0 are those that have a probability; whether a
+    # computed threshold is 0 or less, its gap does not tell.
+    everything = enclosure.lower >= (torch.inf if step.strict else BEYOND)
+    maybe_everything = (enclosure.upper == torch.inf) & ~(everything & step.strict)
+    counts = (
+        torch.where(everything & (not step.strict), size, surely.sum(-1)),
+        torch.where(maybe_everything, size, possibly.sum(-1)),
+    )
+    return Cuts(*(Cut(count, bound) for count, bound in zip(counts, enclosure, strict=True)))
 
 
 def _add(a: Enclosure, b: Enclosure) -> Enclosure:

@@ -26,7 +26,7 @@ import transformers
 from ...support.cache import cached
 from ...theory.errors import DraftcertError
 from ..models.evaluating import evaluating
-from ..models.identity import content, structure
+from ..models.digests import content, structure
 from ..models.layers.bindings import library
 from .forward import TreeForward
 from .plain import distance, plain_logits, tolerance

@@ -1,4 +1,5 @@
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +13,10 @@ import torch
 
 from draftcert.audit.measure import Grid
 from draftcert.audit.records import Audit
-from draftcert.audit.run import Configuration, Worker, actors, place, run_audit
-from draftcert.runtime.models import load_model
+from draftcert.audit.run import Configuration, Worker, actors, made_by, place, run_audit
+from draftcert.runtime.models import identity, load_model
 from draftcert.runtime.trees.drafters.by_name import draft_model
+from draftcert.support.files import is_sealed
 from draftcert.support.locks import locked
 from draftcert.theory import DraftcertError, parse_rule
 
@@ -101,8 +103,6 @@ def test_layers_that_there_are_not_are_refused(text, tiny_model):
 
 
 def test_another_vocabulary_is_refused(tiny_model, tmp_path):
-    import shutil
-
     other = tmp_path / "other"
     shutil.copytree(tiny_model, other)
     file = other / "tokenizer.json"
@@ -240,6 +240,123 @@ def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, 
         run_audit(tmp_path, Configuration(str(tiny_model), "layers:0-1,3", 3, grid=GRID), prompts[:1])
     with pytest.raises(DraftcertError, match="other prompts"):
         run_audit(tmp_path, configuration, prompts[:2])
+
+
+def overwrite(model, part):
+    """Other weights, in a file of the same name and size, or two ids of the tokenizer exchanged."""
+    if part == "tokenizer":
+        file = model / "tokenizer.json"
+        file.write_text(file.read_text().replace('"a": 1,', '"b": 1,').replace('"b": 2,', '"a": 2,'))
+        return
+    content = bytearray((model / "model.safetensors").read_bytes())
+    content[-3] ^= 1
+    (model / "model.safetensors").write_bytes(content)
+
+
+@pytest.mark.parametrize("part", ["weights", "tokenizer"])
+def test_an_audit_is_not_continued_with_another_model_of_the_same_name(part, tiny_model, prompts, tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(tiny_model, model)
+    configuration = Configuration(str(model), "layers:0-1,3", 4, grid=GRID)
+    folder = tmp_path / "audit"
+    run_audit(folder, configuration, prompts[:2])
+    last = folder / "shards" / "000001.parquet"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    overwrite(model, part)
+    with pytest.raises(DraftcertError, match=r"holds an audit with target = .*weights"):
+        run_audit(folder, configuration, prompts[:2])  # nothing is left to measure, and still
+    last.unlink()
+    with pytest.raises(DraftcertError, match=r"holds an audit with target = .*weights"):
+        run_audit(folder, configuration, prompts[:2])
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} | {last: before[last]} == before
+
+
+def test_a_tokenizer_of_another_model_is_named(tiny_model, prompts, tmp_path):
+    shutil.copytree(tiny_model, tmp_path / "model")
+    file = tmp_path / "model" / "tokenizer.json"
+    file.write_text(file.read_text().replace('"a": 1,', '"a": 999,'))
+    with pytest.raises(DraftcertError, match="token 999"):
+        run_audit(tmp_path / "audit", Configuration(str(tmp_path / "model"), None, 2, grid=GRID), prompts[:1])
+
+
+def test_a_model_that_moved_or_was_copied_is_the_same(tiny_model, tmp_path):
+    shutil.copytree(tiny_model, tmp_path / "copy")
+    here, there = load_model(tiny_model), load_model(tmp_path / "copy")
+    assert identity(here.model, here.tokenizer) == identity(there.model, there.tokenizer)
+    assert identity(here.model) != identity(load_model(tiny_model, "bfloat16").model)
+
+
+def test_an_audit_of_another_version_or_formula_is_neither_continued_nor_read(
+    configuration, prompts, tmp_path, monkeypatch
+):
+    run_audit(tmp_path, configuration, prompts[:1])
+    for made in ({"draftcert": "0.0.1"}, {"formulas": "another"}):
+        monkeypatch.setattr("draftcert.audit.run.made_by", lambda made=made: made_by() | made)
+        monkeypatch.setattr("draftcert.audit.records.made_by", lambda made=made: made_by() | made)
+        with pytest.raises(DraftcertError, match=f"holds an audit with {next(iter(made))}"):
+            run_audit(tmp_path, configuration, prompts[:1])
+        with pytest.raises(DraftcertError, match="of another version"):
+            Audit.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"target": "./typo"},
+        {"draft": "layers:7"},
+        {"draft": "./typo"},
+        {"device": "abacus"},
+        {"dtype": "int8"},
+        {"grid": Grid(("strict_greedy",), (999,))},
+    ],
+    ids=str,
+)
+def test_a_folder_is_claimed_only_by_what_can_be_measured(broken, configuration, expected, prompts, tmp_path):
+    with pytest.raises(DraftcertError):
+        run_audit(tmp_path, replace(configuration, **broken), prompts)
+    assert [path.name for path in tmp_path.rglob("*")] == ["shards"]
+    run_audit(tmp_path, configuration, prompts)
+    assert table(tmp_path).equals(expected)
+
+
+def test_every_changed_shard_is_set_aside_and_measured_again(configuration, expected, prompts, tmp_path, capsys):
+    run_audit(tmp_path, configuration, prompts[:1])
+    shard, aside = tmp_path / "shards" / "000000.parquet", tmp_path / "shards" / "000000.parquet.damaged"
+    whole = shard.read_bytes()
+    for at in range(0, len(whole), len(whole) // 400):
+        shard.write_bytes(whole[:at] + bytes([whole[at] ^ 32]) + whole[at + 1 :])
+        assert not is_sealed(shard)
+    shard.write_bytes(whole[: len(whole) // 2])
+    names = {path.name for path in tmp_path.rglob("*")}
+    positions = (tmp_path / "positions.parquet").read_bytes()
+    run_audit(tmp_path, configuration, prompts[:1])
+    assert shard.read_bytes() == whole
+    assert aside.read_bytes() == whole[: len(whole) // 2]
+    assert {path.name for path in tmp_path.rglob("*")} == names | {aside.name}
+    assert (tmp_path / "positions.parquet").read_bytes() == positions
+    assert "its prompt is measured again" in capsys.readouterr().err
+
+
+def test_damaged_positions_are_named_and_made_again(configuration, prompts, tmp_path):
+    run_audit(tmp_path, configuration, prompts[:1])
+    joined = tmp_path / "positions.parquet"
+    whole = joined.read_bytes()
+    joined.write_bytes(whole[:100] + b"x" + whole[101:])
+    with pytest.raises(DraftcertError, match=r"positions.parquet is damaged: run the same audit again"):
+        Audit.open(tmp_path)
+    run_audit(tmp_path, configuration, prompts[:1])
+    assert joined.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", "7", '{"configuration": [], "prompts": {}, "made_by": 0}', "[" * 99999]
+)
+def test_a_file_of_another_kind_in_place_of_the_claim_is_named(content, configuration, prompts, tmp_path):
+    run_audit(tmp_path, configuration, prompts[:1])
+    (tmp_path / "audit.json").write_text(content)
+    for call in (lambda: run_audit(tmp_path, configuration, prompts[:1]), lambda: Audit.open(tmp_path)):
+        with pytest.raises(DraftcertError, match="audit"):
+            call()
 
 
 def test_a_folder_in_use_is_refused_and_leftovers_of_killed_runs_are_removed(configuration, prompts, tmp_path):

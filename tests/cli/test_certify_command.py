@@ -48,3 +48,15 @@ def test_bad_input_is_exit_2_and_named(draftcert, arguments, message):
     assert message in run.stderr
     assert "Traceback" not in run.stderr
     assert run.stdout == ""
+
+
+def test_a_witness_file_is_confirmed_and_a_changed_one_is_not(draftcert, tmp_path):
+    file = tmp_path / "witness.json"
+    run = draftcert("certify", "--probs", "0.5,0.45,0.05", "--candidates", "2", "--digits", "5", "--witness", file)
+    assert run.returncode == 0, run.stderr
+    run = draftcert("verify", file)
+    assert (run.returncode, run.stdout.partition(" nats")[0]) == (0, "confirmed: C = 2.1368e-1")
+    file.write_text(file.read_text().replace("2.1368e-1", "2.1369e-1"))
+    run = draftcert("verify", file, "--json")
+    assert run.returncode == 1
+    assert json.loads(run.stdout) == {"confirmed": False, "text": "the file was changed"}

@@ -13,6 +13,7 @@ def test_help_lists_every_command(draftcert):
         "check",
         "validate",
         "certify",
+        "verify",
         "codegen",
         "generate",
         "explain",

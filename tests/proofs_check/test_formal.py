@@ -1,126 +1,115 @@
-"""The audit of the Coq sources: what it must notice without running Coq, and with Coq where it is installed."""
+"""The audit of the Coq development itself; what it must refuse is in `test_forgeries.py`."""
 
-import json
 import os
 import shutil
 
 import pytest
 
 from draftcert.proofs_check import formal
+from draftcert.proofs_check.vernacular import PROOFS, SPOKEN, defined_names, problems_of, refused, source_names
 from draftcert.theory import DraftcertError
-from draftcert.theory.theorems import THEOREMS
+
+
+def test_the_development_holds_nothing_that_is_not_allowed():
+    assert list(problems_of(formal.FOLDER)) == []
+
+
+def test_every_statement_has_words_a_hash_and_a_proof_of_its_name():
+    stated = defined_names(formal.FOLDER / SPOKEN[-1])
+    assert sorted(stated) == sorted(formal.statements())
+    main = (formal.FOLDER / PROOFS).read_text()
+    assert all(f"Theorem {name} : Statements.{name}." in main for name in stated)
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    "source",
     [
-        ("Axiom cheat : False.", "assumes"),
-        ("Local Parameter x : nat.", "assumes"),
-        ("Section A. Variable n : nat. End A.\nVariable m : nat.", "'Variable m :'"),
-        ("Hypothesis h : 1 = 2.", "assumes"),
-        ("Lemma a : False. Proof. Admitted.", "Admitted"),
-        ("Lemma a : False. Proof. admit. Qed.", "admit"),
-        ("Lemma a : False. Proof. give_up. Qed.", "give_up"),
-        ("Unset Guard Checking.", "switches a check off"),
-        ("Unset  Universe\nChecking.", "switches a check off"),
-        ("Set Type In Type.", "switches a check off"),
-        ("#[bypass_check(guard)] Fixpoint f (n : nat) : nat := f n.", "switches a check off"),
-        ('(* a comment with a "string *)" inside *) Axiom cheat : False.', "assumes"),
+        "Lemma a : True. Proof. split; [now auto|]. - { exact I. } + all: lra. 2: tauto... Qed.",
+        "(* Admitted. (* Axiom x : y. *) *) Section S. Variable n : nat. Let m := n. End S.",
+        "From Coq Require Import Reals List. From Draftcert Require Statements. Import ListNotations.",
     ],
 )
-def test_every_way_to_assume_or_to_switch_off_is_found(source, found):
-    assert any(found in problem for problem in formal.scan(source))
+def test_proofs_may_say_what_they_need(source):
+    assert list(refused(source, PROOFS)) == []
 
 
-def test_comments_strings_and_sections_may_say_what_they_like():
-    source = (
-        '(* Admitted. (* Axiom x : y. *) *) Definition a := "Axiom. Admitted.". Section S. Variable n : nat. End S.'
-    )
-    assert list(formal.scan(source)) == []
+def test_a_missing_project_is_a_problem_and_no_crash(tmp_path):
+    assert list(problems_of(tmp_path)) == ["there is no _CoqProject"]
 
 
-def test_the_development_is_clean_and_its_statements_are_the_committed_ones():
-    for name in formal.source_names():
-        assert list(formal.scan((formal.FOLDER / name).read_text())) == [], name
-    assert list(formal._statement_problems(formal.FOLDER)) == []
+SUMMARY = """
+CONTEXT SUMMARY
+===============
+
+* Theory: Set is predicative
+
+* Axioms:
+    Coq.Logic.Classical_Prop.classic
+    Coq.Reals.Rdefinitions.RbaseSymbolsImpl.R1
+
+* Constants/Inductives relying on type-in-type: <none>
+
+* Inductives whose positivity is assumed: <none>
+"""
 
 
-def test_every_formal_name_a_theorem_gives_is_stated_in_coq():
-    stated = formal.statements()
-    for theorem in THEOREMS.values():
-        for name in theorem.formal:
-            assert name in stated, f"{theorem.name} refers to {name}"
-
-
-@pytest.fixture
-def copy(tmp_path):
-    folder = tmp_path / "coq"
-    folder.mkdir()
-    for name in [*formal.source_names(), "_CoqProject", formal.STATEMENTS]:
-        shutil.copy(formal.FOLDER / name, folder)
-    return folder
-
-
-def test_a_weaker_statement_is_noticed(copy):
-    main = copy / "Main.v"
-    text = main.read_text()
-    assert "x * x / 2 <= PHI x" in text
-    main.write_text(text.replace("x * x / 2 <= PHI x", "x * x / 4 <= PHI x"))
-    assert list(formal._statement_problems(copy)) == ["Main.v: the statement of phi_bounds is not the committed one"]
-
-
-def test_a_weaker_notation_changes_every_statement(copy):
-    main = copy / "Main.v"
-    text = main.read_text()
-    weaker = text.replace(
-        "(forall i, (i < V)%nat -> 0 < p i -> 0 < q i)", "(forall i, (i < V)%nat -> 0 < q i -> 0 < q i)"
-    )
-    assert weaker != text
-    main.write_text(weaker)
-    assert len(list(formal._statement_problems(copy))) == len(json.loads((copy / formal.STATEMENTS).read_text()))
-
-
-def test_a_removed_theorem_is_noticed(copy):
-    main = copy / "Main.v"
-    text = main.read_text()
-    start, end = text.index("Theorem phi_bounds"), text.index("Theorem phi_convexity")
-    main.write_text(text[:start] + text[end:])
-    assert "Main.v no longer states phi_bounds" in list(formal._statement_problems(copy))
-
-
-def test_axioms_are_read_and_strange_ones_reported():
-    output = "Axioms:\nClassicalDedekindReals.sig_not_dec\n  : forall P : Prop, {~ ~ P} + {~ P}\ncheat : False\n"
-    assert formal.axioms_of(output) == {"cheat", "ClassicalDedekindReals.sig_not_dec"}
-    problems = list(formal._assumption_problems(output, formal.FOLDER))
-    assert problems == ["the theorems rest on the axiom cheat"]
-    assert list(formal._assumption_problems("", formal.FOLDER)) == ["Print Assumptions said nothing"]
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        ("classic", "classic'", "coqchk: the development rests on the axiom Coq.Logic.Classical_Prop.classic'"),
+        ("Coq.Reals.R", "Draftcert.Coq.Reals.R", "the axiom Draftcert.Coq.Reals.Rdefinitions.RbaseSymbolsImpl.R1"),
+        ("predicative", "impredicative", "coqchk: the theory is Set is impredicative"),
+        ("positivity is assumed: <none>", "positivity is assumed: Draftcert.Sums.t", "assumed: Draftcert.Sums.t"),
+        ("* Axioms", "Axioms", "coqchk gives no summary"),
+        ("CONTEXT", "", "coqchk gives no summary"),
+    ],
+)
+def test_the_summary_of_coqchk_is_read_and_not_only_its_exit_code(before, after, problem):
+    assert list(formal._summary_problems(SUMMARY)) == []
+    (found,) = formal._summary_problems(SUMMARY.replace(before, after))
+    assert problem in found
 
 
 needs_coq = pytest.mark.skipif(formal.coq_version() is None, reason=f"Coq is not installed: {formal.INSTALL}")
 
 
 @needs_coq
-def test_a_false_lemma_does_not_get_through(copy):
-    sums = copy / "Sums.v"
-    sums.write_text(sums.read_text() + "\nLemma cheat : (1 = 2)%nat.\nProof. reflexivity. Qed.\n")
-    audit = formal.audit_coq(copy)
-    assert any("Sums.v does not compile" in problem for problem in audit.problems)
-    assert not any(audit.theorems.values())
+def test_the_committed_hashes_are_those_of_the_elaborated_statements(tmp_path):
+    for name in SPOKEN:
+        shutil.copy(formal.FOLDER / name, tmp_path)
+        formal.coqc(tmp_path, name)
+    assert formal.hashes(formal.FOLDER, tmp_path) == formal.statements()
 
 
 @needs_coq
-def test_a_weakened_definition_does_not_get_through(copy):
-    definitions = copy / "Definitions.v"
-    text = definitions.read_text()
-    weaker = text.replace("KL_finite V p q -> x <= KL V p q).", "KL_finite V p q -> x <= KL V p q + 1).")
-    assert weaker != text
-    definitions.write_text(weaker)
-    audit = formal.audit_coq(copy)
-    assert any("does not compile" in problem for problem in audit.problems)
-    assert not any(audit.theorems.values())
+def test_a_statement_changes_with_a_definition_it_rests_on_and_with_no_other(tmp_path):
+    weaker = (formal.FOLDER / SPOKEN[0]).read_text().replace("<= KL V p q).", "<= KL V p q + 1).")
+    for name in SPOKEN:
+        shutil.copy(formal.FOLDER / name, tmp_path)
+    (tmp_path / SPOKEN[0]).write_text(weaker)
+    for name in SPOKEN:
+        formal.coqc(tmp_path, name)
+    found = formal.hashes(formal.FOLDER, tmp_path)
+    changed = {name for name, sha256 in formal.statements().items() if found[name] != sha256}
+    assert {"guarantee", "T2_worst_competitors", "M1_bounds"} <= changed
+    assert not {"T1_level_exists", "B5_logits", "phi_bounds"} & changed
+
+
+@needs_coq
+def test_words_without_a_statement_are_not_committed(tmp_path):
+    folder = tmp_path / "coq"
+    shutil.copytree(formal.FOLDER, folder)
+    words = folder / formal.STATEMENTS
+    words.write_text(words.read_text().replace("phi_bounds", "phi_limits"))
+    with pytest.raises(DraftcertError, match=r"do not both have phi_bounds, phi_limits"):
+        formal.commit_statements(folder)
 
 
 def test_without_coq_the_audit_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(os.environ, "PATH", "")
     with pytest.raises(DraftcertError, match="libcoq-interval"):
         formal.audit_coq()
+
+
+def test_the_files_are_compiled_in_the_order_of_the_project():
+    assert source_names(formal.FOLDER)[:2] == list(SPOKEN)

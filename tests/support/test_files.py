@@ -10,7 +10,21 @@ import time
 import pytest
 
 from draftcert.support import files
-from draftcert.support.files import json_lines, read_json, remove_partial, replacing, write_whole
+from draftcert.support.files import (
+    SEAL,
+    is_sealed,
+    json_lines,
+    read_json,
+    read_text,
+    remove_partial,
+    replacing,
+    require_same,
+    seal,
+    set_aside,
+    text_lines,
+    writable_folder,
+    write_whole,
+)
 from draftcert.theory import DraftcertError
 
 
@@ -107,7 +121,7 @@ def test_json_is_read_or_the_file_is_named(tmp_path):
     path = tmp_path / "audit.json"
     with pytest.raises(DraftcertError, match=r"cannot read .*audit.json: No such file"):
         read_json(path)
-    for damage in (b"", b'{"a": 1', b"\xff\xfe\x00"):
+    for damage in (b"", b'{"a": 1', b"\xff\xfe\x00", b"[" * 10**6, b"1" * 10**6):
         path.write_bytes(damage)
         with pytest.raises(DraftcertError, match=r"audit.json is damaged"):
             read_json(path)
@@ -129,7 +143,7 @@ def test_a_log_goes_on_behind_its_last_whole_line(tmp_path):
     with json_lines(path, ["quick", 1]) as (found, add):
         assert found == []
         add(5)
-    assert [json.loads(line) for line in path.read_text().splitlines()] == [["quick", 1], 5]
+    assert [json.loads(line)["value"] for line in path.read_text().splitlines()] == [["quick", 1], 5]
     assert [each.name for each in tmp_path.iterdir()] == ["log.jsonl"]
 
 
@@ -146,9 +160,104 @@ def test_a_log_of_another_run_damage_and_a_log_in_use_are_refused(tmp_path):
     with pytest.raises(DraftcertError, match=r"of another run, \[1\], not of \[3\]"), json_lines(path, [3]):
         pass
     assert path.read_bytes() == before
-    path.write_bytes(before.replace(b"2", b"x"))
-    with pytest.raises(DraftcertError, match=r"log.jsonl, line 2, is damaged"), json_lines(path, [1]):
-        pass
+    with pytest.raises(DraftcertError, match="it is of another run, seed = 1, not of 2: give another one"):
+        require_same("it", {"profile": "quick", "seed": 1}, {"profile": "quick", "seed": 2})
+
+
+def test_a_damaged_line_is_moved_out_and_a_damaged_head_is_the_whole_log(tmp_path, capsys):
+    path, aside = tmp_path / "log.jsonl", tmp_path / "log.jsonl.damaged"
+    with json_lines(path, [1]) as (_, add):
+        for number in range(100, 104):
+            add({"digits": number})
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"101", b"107"))  # it is JSON, and says something else
+    with json_lines(path, [1]) as (found, add):
+        assert found == [{"digits": number} for number in (100, 102, 103)]
+        add({"digits": 101})
+    assert b"107" in aside.read_bytes()
+    assert aside.read_bytes().count(b"\n") == 1
+    assert "1 lines of" in capsys.readouterr().err
+    path.write_bytes(b"x" + path.read_bytes())
+    with json_lines(path, [2]) as (found, _):
+        assert found == []
+    assert aside.read_bytes().startswith(b"x{")
+    assert "the run begins anew" in capsys.readouterr().err
+
+
+def test_no_changed_byte_of_a_log_goes_unnoticed(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with json_lines(path, "head") as (_, add):
+        add({"value": 0.1, "text": "ö"})
+        add([1, None])
+    content = path.read_bytes()
+    kept = [["head"], {"value": 0.1, "text": "ö"}, [1, None]]
+    lines = content.splitlines(keepends=True)
+    for at in range(len(lines[0]), len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with json_lines(path, "head") as (found, _):
+            assert len(found) < 2
+            assert all(each in kept for each in found)
+
+
+def test_a_seal_shows_every_change(tmp_path):
+    path = tmp_path / "sealed"
+    content = f'a text, {{"seal": "{SEAL}"}} and what follows'
+    with replacing(path) as partial:
+        partial.write_text(content)
+        seal(partial)
+    assert is_sealed(path)
+    whole = path.read_bytes()
+    assert len(whole) == len(content)
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        assert not is_sealed(path)
+    for other in (b"", whole[:-1], whole + b" ", content.encode(), b"no seal"):
+        path.write_bytes(other)
+        assert not is_sealed(path)
+    assert not is_sealed(tmp_path / "absent")
+
+
+def test_what_is_damaged_is_set_aside_and_said(tmp_path, capsys):
+    folder = tmp_path / "a\nfolder"
+    for content in "ab":
+        folder.mkdir()
+        (folder / "file").write_text(content)
+        set_aside(folder, "made again")
+    assert [path.name for path in tmp_path.iterdir()] == ["a\nfolder.damaged"]
+    assert (tmp_path / "a\nfolder.damaged" / "file").read_text() == "b"
+    assert (
+        capsys.readouterr().err.splitlines()
+        == [f"{tmp_path}/a\\nfolder is damaged: it is kept as a\\nfolder.damaged, and made again"] * 2
+    )
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "file/below/that", "/proc/nothing", "/dev/null/x"])
+def test_a_folder_is_tried_before_the_work_for_it(tmp_path, place):
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(DraftcertError, match="cannot write"):
+        writable_folder(tmp_path / place)
+    assert (tmp_path / "file").read_text() == "text"
+    assert list(writable_folder(tmp_path / "new" / "folder").iterdir()) == []
+
+
+def test_text_is_read_by_lines_that_end_with_line_feeds_only(tmp_path, monkeypatch):
+    path = tmp_path / "lines"
+    path.write_bytes("\ufeffa\u2028b\r\nc\x85d\n\ne".encode())
+    assert list(text_lines(path)) == [(1, "a\u2028b\r\n"), (2, "c\x85d\n"), (3, "\n"), (4, "e")]
+    path.write_bytes(b"ok\n\xffbad")
+    with pytest.raises(DraftcertError, match=r"cannot read .*lines, line 2: 'utf-8' codec"):
+        list(text_lines(path))
+    for missing in (tmp_path, tmp_path / "absent", tmp_path / "nul\0"):
+        with pytest.raises(DraftcertError, match="cannot read"):
+            list(text_lines(missing))
+        with pytest.raises(DraftcertError, match="cannot read"):
+            read_text(missing)
+    monkeypatch.setattr(files, "LARGEST", 4)
+    path.write_text("abc\nabcd\n")
+    with pytest.raises(DraftcertError, match="line 2, is longer than the 4 bytes"):
+        list(text_lines(path))
+    with pytest.raises(DraftcertError, match="larger than the 4 bytes"):
+        files.read_bytes(path, 4)
 
 
 ADDS = """
@@ -172,7 +281,7 @@ def test_kills_at_any_moment_lose_nothing_that_was_added(tmp_path):
             time.sleep(0.001)
         run.send_signal(signal.SIGKILL)
         run.wait()
-        before, found = found, [json.loads(line) for line in path.read_bytes().split(b"\n")[1:-1]]
+        before, found = found, [json.loads(line)["value"] for line in path.read_bytes().split(b"\n")[1:-1]]
         assert found == [[number] * 50 for number in range(len(found))]
         assert len(found) > len(before)
 
@@ -180,10 +289,14 @@ def test_kills_at_any_moment_lose_nothing_that_was_added(tmp_path):
 def test_the_last_line_is_cut_only_where_it_is_torn(tmp_path, monkeypatch):
     """The log is never rewritten: a kill while it is opened loses nothing."""
     path = tmp_path / "log.jsonl"
-    path.write_text('"head"\n1\n2\n3')
+    with json_lines(path, "head") as (_, add):
+        add(1)
+        add(2)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"3")
     monkeypatch.setattr(files, "write_whole", lambda *_: pytest.fail("rewritten"))
     inode = path.stat().st_ino
     with json_lines(path, "head") as (found, _):
         assert found == [1, 2]
-    assert path.read_text() == '"head"\n1\n2\n'
+    assert path.read_bytes() == whole
     assert path.stat().st_ino == inode

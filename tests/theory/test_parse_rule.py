@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sympy import Rational
 
 from draftcert.theory import RULES, DraftcertError, Rule, parse_rule
 from draftcert.theory.conditions import RankCondition, ThresholdCondition
+from draftcert.theory.exact import vanishes
 from draftcert.theory.presets import PRESETS
 
 atoms = st.sampled_from(
@@ -75,11 +77,52 @@ def test_a_rule_passes_through():
         ("additive(__import__('os'))", "is not a number"),
         ("additive(1/0)", "is not a number"),
         ("additive(nan)", "is not a number"),
+        ("additive(1e-9999999)", "more than 4000 digits"),
+        ("top_m(1e99999999)", "more than 4000 digits"),
+        ("top_m(1e3999" + "9" * 5000 + ")", "more than 4000 digits"),
+        ("top_m(" + "9" * 5000 + ")", "more than 4000 digits"),
+        (" | ".join(["strict_greedy"] * 199), "199 atoms: at most 64"),
+        ("&".join(["mars(1)"] * 2000), "2000 atoms: at most 64"),
+        ("(" * 5000 + "top_m(1)" + ")" * 5000, "more than 32 parentheses"),
+        ("~" * 9000 + "top_m(1)", "cannot read"),
+        ("x" * 10**7, "longer than 20000 characters"),
+        ("top_m(1)\0", "it goes on"),
+        ("top_m(1) top_m(2)", "as a rule"),
+        ("\N{FULLWIDTH LATIN SMALL LETTER T}op_m(2)", "cannot read"),
+        ("top_m(\N{SUPERSCRIPT TWO})", "is not a number"),
     ],
 )
 def test_refused(text: str, message: str):
-    with pytest.raises(DraftcertError, match=message):
+    with pytest.raises(DraftcertError, match=message) as refused:
         parse_rule(text)
+    assert len(str(refused.value)) < 500
+
+
+def test_the_largest_rules_and_numbers_are_read_and_a_little_more_is_not():
+    rule = parse_rule(" | ".join(["top_m(2) & additive(0.1)"] * 32))
+    assert len(rule.atoms) == 64
+    with pytest.raises(DraftcertError, match="65 atoms"):
+        _ = rule | parse_rule("strict_greedy")
+    deepest = "(" * 32 + "top_m(2)" + ")" * 32
+    assert parse_rule(deepest) == parse_rule("top_m(2)")
+    with pytest.raises(DraftcertError, match="parentheses"):
+        parse_rule(f"({deepest})")
+    smallest = parse_rule("additive(1e-3999)")
+    assert smallest.accepted_count(["1/2", "1/2"]) == 2
+    assert parse_rule(str(smallest)) == smallest
+    with pytest.raises(DraftcertError, match="4000 digits"):
+        parse_rule("additive(1e-4000)")
+
+
+def test_a_threshold_that_equals_a_probability_is_found_without_factoring():
+    """A number of two large prime factors takes for ever to factor."""
+    p, q = 2**127 - 1, 2**521 - 1
+    row = [f"{p}/{p * q}", f"{p * q - p}/{p * q}"]
+    assert parse_rule(f"multiplicative(1/{q - 1})").accepted_count(row) == 2
+    halves = ["1/2", "1/2"]
+    assert parse_rule(f"typical(1, {p * q}/{2 * p * q})").accepted_count(halves) == 2
+    assert vanishes([(Rational(1), Rational(p * q)), (Rational(-1), Rational(p)), (Rational(-1), Rational(q))])
+    assert not vanishes([(Rational(1), Rational(p * q)), (Rational(-2), Rational(p))])
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))

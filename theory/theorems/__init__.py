@@ -1,7 +1,7 @@
 """The theorems of the theory, one group a file. `THEOREMS` holds every theorem that a file of this folder defines.
 
 Those of the certificate (T) come first, then the bounds from a margin (M), which build on them, the guarantees for
-whole runs (B), and all others.
+whole runs (B), verification by sampling and what acceptance costs (S), and all others.
 """
 
 from importlib import import_module
@@ -13,9 +13,10 @@ from ..errors import DraftcertError
 from ..formula import Formula
 from ..formulas import FORMULAS
 from ..margins import MARGIN_FORMULAS, SUPREMUM_FORMULAS
+from ..sampling import SAMPLING_FORMULAS
 from ..theorem import Theorem
 
-_GROUPS = "TMB"
+_GROUPS = "TMBS"
 
 
 def _found() -> dict[str, Theorem]:
@@ -37,7 +38,7 @@ THEOREMS: MappingProxyType[str, Theorem] = MappingProxyType(
 """All theorems by name."""
 
 EVERY_FORMULA: MappingProxyType[str, Formula] = MappingProxyType(
-    {**FORMULAS, **MARGIN_FORMULAS, **SUPREMUM_FORMULAS, **DIVERGENCE_FORMULAS}
+    {**FORMULAS, **MARGIN_FORMULAS, **SUPREMUM_FORMULAS, **DIVERGENCE_FORMULAS, **SAMPLING_FORMULAS}
 )
 """All formulas that the theorems establish, by name: those that are compiled, of the margin bounds, and the others."""
 

@@ -37,6 +37,9 @@ class Stack {
 };
 constexpr int kDeepest = 64;
 
+// Gaps of thresholds from here on are infinite ones, whose enclosure just misses infinity from below.
+constexpr double kBeyond = 0x1p1000;
+
 // Whether a program leaves one cut and never reads or writes outside its stacks.
 bool valid(const draftcert_rule& rule, int64_t vocab, int64_t k) {
   if (!rule.program || rule.candidates < 1 || rule.candidates >= vocab || k <= rule.candidates) return false;
@@ -123,16 +126,19 @@ Cuts run(const draftcert_rule& rule, Known& known, const std::vector<double>& ga
       }
       case DRAFTCERT_THRESHOLD: {
         Interval bound = numbers.pop();
-        if (std::isfinite(bound.high) || std::isfinite(bound.low))
-          reach = std::max(reach, std::isfinite(bound.high) ? bound.high : bound.low);
+        // A threshold of 0 or less accepts all tokens. Strictly above 0 are those that have a probability; whether a
+        // computed threshold is 0 or less, its gap does not tell.
+        const bool everything = !step->strict && bound.low >= kBeyond;
+        const bool maybe_everything = bound.high == INFINITY && !(step->strict && bound.low == INFINITY);
+        if (!everything) reach = std::max(reach, step->strict || std::isfinite(bound.high) ? bound.high : bound.low);
         Cuts found{{0, bound.low}, {0, bound.high}};
         for (double gap : gaps) {
           double rounded_up = gap * (1 + budgets::gap(kUnit));
           found.surely.count += step->strict ? rounded_up < bound.low : rounded_up <= bound.low;
           found.possibly.count += step->strict ? gap < bound.high : gap <= bound.high;
         }
-        if (bound.low == INFINITY) found.surely.count = vocab;
-        if (bound.high == INFINITY) found.possibly.count = vocab;
+        if (everything) found.surely.count = vocab;
+        if (maybe_everything) found.possibly.count = vocab;
         cuts.push(found);
         break;
       }
@@ -212,38 +218,40 @@ class Ascending {
 
 // `top` are the k largest logits, `s` the statistics, of a row that is ordinary; `dtype` is that of the exponentials.
 Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temperature, const std::vector<Entry>& top,
-                           const Statistics& s, const draftcert_rule& rule, const Kernels& kernels) {
-  const double maximum = top[0].value, log_top = maximum / temperature - s.logsumexp;
-  const double error = budgets::top_log_probability(kUnit, s.logsumexp_error, maximum / temperature);
+                           Statistics s, const draftcert_rule& rule, const Kernels& kernels) {
+  const double maximum = top[0].value, ratio = top[top.size() > 1].value / maximum;
   Known known;
-  known.log_top = widened(log_top - error, std::min(log_top + error, 0.0));
-  known.entropy = widened(s.entropy - s.entropy_error, s.entropy + s.entropy_error);
-  const double ratio = top[top.size() > 1].value / maximum;  // 0/0 is NaN, which no comparison accepts
-  known.logit_ratio = widened(ratio, ratio);
+  known.logit_ratio = widened(ratio, ratio);  // 0/0 is NaN, which no comparison accepts
 
   auto gap_of = [&](double x) { return (maximum - x) / temperature; };
   std::vector<double> ranked;
   for (const Entry& entry : top) ranked.push_back(gap_of(entry.value));
-  bool precise = false;
   auto floored_entropy = [&](double floor) {
     // -sum p ln(p + f) = -ln f - sum p ln(1 + p/f).
-    const bool in_double = precise || dtype == DRAFTCERT_FLOAT64 || floor < 0x1p-60;
-    const double mass = std::exp(s.logsumexp - maximum / temperature), gap = s.entropy - std::log(mass);
-    const double sum = kernels.floored_sum[in_double ? DRAFTCERT_FLOAT64 : dtype](row, vocab, temperature, maximum, 1 / mass / floor) / mass;
+    const int type = floor < 0x1p-60 ? DRAFTCERT_FLOAT64 : dtype;
+    const double mass = std::exp(s.log_mass), gap = s.entropy - s.log_mass;
+    const double sum = kernels.floored_sum[type](row, vocab, temperature, maximum, 1 / mass / floor) / mass;
     const double value = -std::log(floor) - sum;
-    const double u = in_double ? Exponential<double>::kUnit : Exponential<float>::kUnit;
-    const double bound = budgets::cpu_floored_entropy(u, kUnit, budgets::cpu_slope(temperature), vocab, floor, gap, sum, value, error);
+    const double u = type == DRAFTCERT_FLOAT64 ? Exponential<double>::kUnit : Exponential<float>::kUnit;
+    const double bound = budgets::cpu_floored_entropy(u, kUnit, budgets::cpu_slope(temperature), vocab, floor, gap, sum,
+                                                      value, s.log_mass_error);
     return widened(value - bound, value + bound);
   };
   double reach = 0;
   std::vector<double> gaps = ranked, competitors;
+  auto cuts_of_statistics = [&] {
+    known.log_top = widened(-s.log_mass - s.log_mass_error, std::min(s.log_mass_error - s.log_mass, 0.0));
+    known.entropy = widened(s.entropy - s.entropy_error, s.entropy + s.entropy_error);
+    known.floored.clear();
+    return run(rule, known, gaps, ranked, vocab, floored_entropy, reach);
+  };
   Cuts cuts;
   auto judge = [&] {
-    cuts = run(rule, known, gaps, ranked, vocab, floored_entropy, reach);
-    if (precise || known.floored.empty() || cuts.surely.count == cuts.possibly.count) return;
-    precise = true;  // a token within the error of such an entropy: once more, in float64
-    known.floored.clear();
-    cuts = run(rule, known, gaps, ranked, vocab, floored_entropy, reach);
+    cuts = cuts_of_statistics();
+    if (dtype == DRAFTCERT_FLOAT64 || cuts.surely.count == cuts.possibly.count) return;
+    dtype = DRAFTCERT_FLOAT64;  // a token within rounding of a threshold: once more, in double
+    s = statistics_in_double(row, vocab, temperature, kernels);
+    cuts = cuts_of_statistics();
   };
   judge();
   auto chosen = [&]() -> Cut& { return rule.sound ? cuts.surely : cuts.possibly; };
@@ -264,7 +272,7 @@ Certificate certificate_of(const Row& row, int64_t vocab, int dtype, double temp
     judge();
   }
   const Cut cut = chosen();
-  const double top_probability = std::exp(rule.sound ? known.log_top.low : (known.log_top.low + known.log_top.high) / 2);
+  const double top_probability = std::exp(rule.sound ? known.log_top.low : -s.log_mass);
   Certificate result{INFINITY, NAN, top_probability * std::exp(-cut.gap), cut.count, cuts.surely.count == cuts.possibly.count, passes};
   if (cut.count + m > vocab) return result;
   const int64_t accepted = std::max<int64_t>(cut.count, 1);

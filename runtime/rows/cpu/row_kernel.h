@@ -292,7 +292,7 @@ void scan(const Segment& segment, Partial& out) {
   constexpr Real kLargest = std::numeric_limits<Real>::max();
   const double temperature = segment.temperature;
   const V lowest = broadcast(Real(Exponential<Real>::kLowest * temperature));
-  const V lowest_of_all = broadcast(-kLargest);
+  const V far = broadcast(Real(std::min(Exponential<Real>::kFar * temperature, double(kLargest))));
   const Exp<Real> exponential(temperature);
 
   Blocks<T> target(segment.target, segment.end), draft(segment.draft, segment.end);
@@ -364,20 +364,24 @@ void scan(const Segment& segment, Partial& out) {
           block_moment[1] += e[i + 1] * z[i + 1];
         }
         if constexpr (kPair) {
-          V y[kTogether], b[kTogether], f[kTogether];
+          V b[kTogether], f[kTogether], d[kTogether];
 #pragma GCC unroll 8
           for (int i = 0; i < kTogether; ++i) {
-            y[i] = u[n + i] - draft_reference;
-            b[i] = larger<Real>(lowest, y[i]);
+            const V y = u[n + i] - draft_reference;
+            b[i] = larger<Real>(lowest, y);
+            d[i] = larger<Real>(-far, v[n + i] - reference - y);
           }
           exponential(b, f);
 #pragma GCC unroll 8
           for (int i = 0; i < kTogether; ++i) {
             block_draft_mass += f[i];
-            // y = -inf makes the sum infinite, as it must be, unless the target gives the token no mass either.
-            if (__builtin_expect(above<Real>(lowest_of_all, v[n + i]), 0))
-              y[i] = v[n + i] == negative_infinity<Real>() ? b[i] : y[i];
-            block_cross += e[i] * (z[i] - y[i]);
+            // A token without target mass adds nothing, unless the drafter's logit is NaN. Where the drafter's is so far
+            // below that a weight cut at exp(kLowest) would count, the sum is made infinite, which asks for another pass.
+            if (__builtin_expect(above<Real>(d[i], far), 0)) {
+              d[i] = d[i] > far ? broadcast(std::numeric_limits<Real>::infinity()) : d[i];
+              d[i] = v[n + i] == negative_infinity<Real>() ? b[i] - b[i] : d[i];
+            }
+            block_cross += e[i] * d[i];
           }
         }
       }
@@ -395,6 +399,62 @@ void scan(const Segment& segment, Partial& out) {
 }
 
 // ---- Second passes --------------------------------------------------------------------------------------------------
+
+// The sums of `Refined`, in double. Unlike sum e (z - y) every term is a divergence, never negative, and 0 where
+// target and draft have the same ratio to their maxima but for e^shift.
+inline void refine(const Row& target, const Row& draft, int64_t vocab, double temperature, double maximum,
+                   double draft_maximum, double shift, Refined& out) {
+  using E = Exponential<double>;
+  using V = Vec<double>;
+  constexpr double kNothing = -1500;  // exp of less, times any quotient of two doubles, is 0
+  // t = d - 1 + e^-d = d^2 / 2 - d^3 / 6 + ...; the first term left out is below 2^-56 of it for |d| <= kSeries.
+  constexpr double kSeries = 0.5;
+  constexpr int kLast = 15;
+  const V lowest = broadcast(E::kLowest * temperature), nothing = broadcast(std::max(kNothing * temperature, -DBL_MAX));
+  const V one = broadcast(1.0), factor = broadcast(std::exp(-shift));
+  const Exp<double> exponential(temperature);
+  Blocks<double> blocks(target, vocab), draft_blocks(draft, vocab);
+  Sum mass, difference, terms, weighted_terms, weighted_differences;
+  for (int64_t i = 0; i < vocab; i += kBlock) {
+    const double *x = blocks.at(i), *w = draft_blocks.at(i);
+    V block[5] = {};
+    for (int j = 0; j < kBlock; j += kTogether * LANES) {
+      V v[kTogether], u[kTogether], a[kTogether], b[kTogether], z[kTogether], y[kTogether], e[kTogether], f[kTogether];
+      for (int n = 0; n < kTogether; ++n) {
+        v[n] = load<V>(x + j + n * LANES);
+        u[n] = load<V>(w + j + n * LANES);
+      }
+      weigh<double>(v, broadcast(maximum), lowest, exponential, z, e);
+      weigh<double>(u, broadcast(draft_maximum), lowest, exponential, y, f);
+#pragma GCC unroll 8
+      for (int n = 0; n < kTogether; ++n) {
+        a[n] = v[n] - maximum;
+        b[n] = u[n] - draft_maximum;
+        e[n] = a[n] < nothing ? V{} : e[n];
+        f[n] = b[n] < nothing ? V{} : f[n] * factor;
+        // Without target mass the term is the drafter's mass alone.
+        V d = v[n] == negative_infinity<double>() ? one : (a[n] - b[n]) / temperature + shift;
+        V series = broadcast(1 / factorial(kLast));
+#pragma GCC unroll 16
+        for (int k = kLast - 1; k >= 2; --k) series = 1 / factorial(k) - series * d;
+        V near = e[n] * (d * d * series), direct = e[n] * (d - 1.0) + f[n];
+        V term = (d < 0 ? -d : d) < kSeries ? near : direct;
+        V change = f[n] - e[n], size = 16.0 - (z[n] + y[n]) / temperature;
+        block[0] += e[n];
+        block[1] += change;
+        block[2] += term;
+        block[3] += term * size;
+        block[4] += ((change < 0 ? -change : change) + 4 * E::kUnit * size * e[n]) * size;
+      }
+    }
+    mass.add(block[0]);
+    difference.add(block[1]);
+    terms.add(block[2]);
+    weighted_terms.add(block[3]);
+    weighted_differences.add(block[4]);
+  }
+  out = {mass.total(), difference.total(), terms.total(), weighted_terms.total(), weighted_differences.total()};
+}
 
 // The logits that are at least `lowest`, in no order, and the `following` largest of the others.
 template <class T>
@@ -478,4 +538,5 @@ inline const Kernels kKernels = {
     {scan<float, true>, scan<BFloat16, true>, scan<Float16, true>, scan<double, true>},
     {at_least<float>, at_least<BFloat16>, at_least<Float16>, at_least<double>},
     {floored_sum<float>, floored_sum<BFloat16>, floored_sum<Float16>, floored_sum<double>},
+    refine,
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -72,7 +73,8 @@ auto visit(int dtype, Visitor&& visitor) {
 // ---- The constants of exponential and logarithm ---------------------------------------------------------------------
 
 // exp(z) = 2^n 2^f, n the integer nearest z log2(e). Adding `magic` rounds to it and leaves n in the low bits.
-// Below `lowest` exp(z) counts as exp(lowest): 2^n then is still a normal number, and 1e-38 (1e-304) of the maximum.
+// Below `lowest` exp(z) counts as exp(lowest): 2^n then is still a normal number, and 1e-38 (1e-304) of the maximum. Times
+// a difference of up to `far` that is nothing.
 constexpr double kLog2e = 0x1.71547652b82fep+0;
 
 template <class Real> struct Exponential;
@@ -81,6 +83,7 @@ template <> struct Exponential<float> {
   static constexpr int kDegree = 5;
   static constexpr float kCoefficients[] = {0x1.5bba16p-10f, 0x1.3cea88p-7f, 0x1.c6b752p-5f, 0x1.ebf9bcp-3f, 0x1.62e42ap-1f, 1.0f};
   static constexpr float kMagic = 0x1.8p23f, kLowest = -87.0f, kUnit = 0x1p-24f;
+  static constexpr double kFar = 1e20;
   static constexpr int kMantissaBits = 23;
   using Bits = int32_t;
   // Of the logarithm: the bits of sqrt(1/2), and the last term of its series, the next one being below 2e-9 of it.
@@ -94,7 +97,7 @@ template <> struct Exponential<double> {
       0x1.816193166d0f7p-40, 0x1.c3bd650fc2983p-36, 0x1.e8cac7351bb22p-32, 0x1.e4cf5158b8ec7p-28, 0x1.b5253d395e7c1p-24,
       0x1.62c0223a5c822p-20, 0x1.ffcbfc588b0c5p-17, 0x1.430912f86c786p-13, 0x1.5d87fe78a6730p-10, 0x1.3b2ab6fba4e77p-7,
       0x1.c6b08d704a0bfp-5,  0x1.ebfbdff82c58ep-3,  0x1.62e42fefa39efp-1,  1.0};
-  static constexpr double kMagic = 0x1.8p52, kLowest = -700.0, kUnit = 0x1p-53;
+  static constexpr double kMagic = 0x1.8p52, kLowest = -700.0, kUnit = 0x1p-53, kFar = 1e280;
   static constexpr int kMantissaBits = 52;
   using Bits = int64_t;
   static constexpr Bits kSqrtHalf = 0x3fe6a09e667f3bcd;
@@ -119,6 +122,9 @@ struct PowersOfTwo {
   }
 };
 const PowersOfTwo kPowersOfTwo;
+
+// k!, of which terms of series are the reciprocals.
+constexpr double factorial(int k) { return k < 2 ? 1 : k * factorial(k - 1); }
 
 // ---- The top k ------------------------------------------------------------------------------------------------------
 
@@ -159,11 +165,17 @@ struct Partial {
   std::vector<Entry> top;
 };
 
+// With e and f the weights of target and draft relative to their maxima, f times e^-shift, d = z - y + shift and
+// t = d - 1 + e^-d: sum e, sum f - e, sum e t, and with A = 16 + |z| + |y| sum e t A, sum (|f - e| + 4 kUnit e A) A.
+struct Refined { double mass, difference, terms, weighted_terms, weighted_differences; };
+
 struct Kernels {
   void (*scan[4])(const Segment&, Partial&);  // by draftcert_dtype
   void (*scan_pair[4])(const Segment&, Partial&);
   void (*at_least[4])(const Row&, int64_t vocab, double lowest, int64_t following, std::vector<double>&, std::vector<Entry>&);
   double (*floored_sum[4])(const Row&, int64_t vocab, double temperature, double maximum, double scale);
+  void (*refine)(const Row& target, const Row& draft, int64_t vocab, double temperature, double maximum,
+                 double draft_maximum, double shift, Refined&);
 };
 
 constexpr double kFarBelow = 1e4;  // exp(-kFarBelow) is 0
@@ -243,23 +255,41 @@ void merge(Partial& a, Partial& b, int64_t k, double temperature) {
        a.rebases + b.rebases + 1, top};
 }
 
-struct Statistics { double logsumexp, logsumexp_error, entropy, entropy_error, kl, kl_error; };
+struct Statistics { double log_mass, log_mass_error, logsumexp, logsumexp_error, entropy, entropy_error; };
 
 // `Real` is the type that the exponentials were taken in.
 template <class Real>
 Statistics statistics(const Partial& p, int64_t vocab, double temperature) {
-  const double u = Exponential<Real>::kUnit, slope = budgets::cpu_slope(temperature), ln_vocab = std::log(vocab);
-  const double sums = budgets::cpu_sums(u, kUnit, vocab, p.rebases), pair_sums = budgets::cpu_pair_sums(u, kUnit, vocab, p.rebases);
+  const double u = Exponential<Real>::kUnit, slope = budgets::cpu_slope(temperature);
+  const double sums = budgets::cpu_sums(u, kUnit, vocab, p.rebases);
   const double gap = -p.moment / p.mass / temperature;
   Statistics result;
-  result.logsumexp = p.reference / temperature + std::log(p.mass);
+  result.log_mass = std::log(p.mass);
+  result.log_mass_error = budgets::log_mass(sums, slope, u, gap);
+  result.logsumexp = p.reference / temperature + result.log_mass;
   result.logsumexp_error = budgets::logsumexp(sums, slope, u, kUnit, gap, result.logsumexp);
-  result.entropy = std::log(p.mass) + gap;
-  result.entropy_error = budgets::entropy(sums, slope, u, ln_vocab, gap);
-  const double difference = p.cross / p.mass / temperature, draft_gap = std::max(difference + gap, 0.0);
-  result.kl = std::max(difference + std::log(p.draft_mass / p.mass), 0.0);
-  result.kl_error = budgets::kl(pair_sums, slope, u, ln_vocab, -Exponential<Real>::kLowest, gap, draft_gap, difference);
+  result.entropy = result.log_mass + gap;
+  result.entropy_error = budgets::entropy(sums, slope, u, std::log(vocab), gap);
   return result;
+}
+
+// A row once more, with exponentials in double.
+Statistics statistics_in_double(const Row& row, int64_t vocab, double temperature, const Kernels& kernels) {
+  Partial sums;
+  kernels.scan[DRAFTCERT_FLOAT64]({row, Row{}, 0, vocab, 1, temperature}, sums);
+  return statistics<double>(sums, vocab, temperature);
+}
+
+struct Divergence { double value, error; };
+
+template <class Real>
+Divergence divergence(const Partial& p, int64_t vocab, double temperature) {
+  const double u = Exponential<Real>::kUnit, slope = budgets::cpu_slope(temperature);
+  const double sums = budgets::cpu_pair_sums(u, kUnit, vocab, p.rebases);
+  const double gap = -p.moment / p.mass / temperature;
+  const double difference = p.cross / p.mass / temperature, draft_gap = std::max(difference + gap, 0.0);
+  return {std::max(difference + std::log(p.draft_mass / p.mass), 0.0),
+          budgets::kl(sums, slope, u, std::log(vocab), -Exponential<Real>::kLowest, gap, draft_gap, difference)};
 }
 
 #include "certificate.h"
@@ -324,18 +354,31 @@ struct Batch {
 
   // Everything that follows from the sums over a row; returns whether the row is ordinary.
   bool finish(int64_t row, Partial& sums) const {
-    Statistics s = dtype == DRAFTCERT_FLOAT64 ? statistics<double>(sums, vocab, temperature)
-                                              : statistics<float>(sums, vocab, temperature);
+    const bool in_double = dtype == DRAFTCERT_FLOAT64;
+    Statistics s = in_double ? statistics<double>(sums, vocab, temperature) : statistics<float>(sums, vocab, temperature);
+    Divergence kl{NAN, NAN};
     int status = DRAFTCERT_ORDINARY;
     if (!std::isfinite(sums.moment) || sums.top[0].value == -INFINITY) status = status_of(target_row(row), vocab);
     if (status == DRAFTCERT_NAN) sums.top.assign(k, {NAN, -1});
     Certificate certificate{NAN, NAN, NAN, 0, false, 0};
     if (status != DRAFTCERT_ORDINARY) {
-      s = {sums.top[0].value, 0, NAN, NAN, NAN, NAN};
+      s = {NAN, NAN, sums.top[0].value, 0, NAN, NAN};
     } else {
-      if (draft && !(std::isfinite(sums.cross) && s.kl_error <= s.kl / 128)) status = exact_divergence(row, s);
-      if (rule) certificate = certificate_of(target_row(row), vocab, dtype, temperature, sums.top, s, *rule, kernels);
-      if (rule && rule->sound) s.kl += s.kl_error, s.kl_error = 0;
+      const Row target = target_row(row);
+      if (rule) certificate = certificate_of(target, vocab, dtype, temperature, sums.top, s, *rule, kernels);
+      if (draft) kl = in_double ? divergence<double>(sums, vocab, temperature) : divergence<float>(sums, vocab, temperature);
+      auto undecided = [&] {
+        const double largest = certificate.value * std::exp(2 * s.log_mass_error);  // that the certificate may be
+        return rule && kl.value - kl.error < largest && certificate.value <= kl.value + kl.error;
+      };
+      // Infinities met, or the difference of two distributions drowns in rounding, or C lies within it.
+      if (draft && (!std::isfinite(sums.cross) || !(kl.error <= kl.value / 128) || undecided())) {
+        status = refined_divergence(row, sums, kl);
+        if (!in_double && undecided())
+          certificate = certificate_of(target, vocab, DRAFTCERT_FLOAT64, temperature, sums.top,
+                                       statistics_in_double(target, vocab, temperature, kernels), *rule, kernels);
+      }
+      if (rule && rule->sound) kl.value += kl.error, kl.error = 0;
     }
     put(out.max, row, sums.top[0].value);
     put(out.argmax, row, sums.top[0].id);
@@ -343,8 +386,8 @@ struct Batch {
     put(out.logsumexp_error, row, s.logsumexp_error);
     put(out.entropy, row, s.entropy);
     put(out.entropy_error, row, s.entropy_error);
-    put(out.kl, row, s.kl);
-    put(out.kl_error, row, s.kl_error);
+    put(out.kl, row, kl.value);
+    put(out.kl_error, row, kl.error);
     for (int64_t i = 0; i < k; ++i) {
       put(out.top_values, row * k + i, sums.top[i].value);
       put(out.top_ids, row * k + i, sums.top[i].id);
@@ -355,23 +398,26 @@ struct Batch {
     put(out.accepted, row, certificate.accepted);
     put(out.exact, row, certificate.exact);
     put(out.passes, row, certificate.passes);
-    put(out.certified, row, s.kl < certificate.value);
+    put(out.certified, row, kl.value < certificate.value);
     put(out.status, row, status);
     return status == DRAFTCERT_ORDINARY;
   }
 
-  // The difference of two close distributions drowns in rounding, or infinities met: that row again in double.
-  int exact_divergence(int64_t row, Statistics& s) const {
-    Partial exact;
-    kernels.scan_pair[DRAFTCERT_FLOAT64]({target_row(row), draft_row(row), 0, vocab, 1, temperature}, exact);
-    Statistics in_double = statistics<double>(exact, vocab, temperature);
-    s.kl = in_double.kl;
-    s.kl_error = in_double.kl_error;
-    if (std::isfinite(exact.cross)) return DRAFTCERT_ORDINARY;
-    bool ordinary = status_of(draft_row(row), vocab) == DRAFTCERT_ORDINARY;
-    s.kl = ordinary ? INFINITY : NAN;
-    s.kl_error = ordinary ? 0 : NAN;
-    return ordinary ? DRAFTCERT_ORDINARY : DRAFTCERT_DRAFT_NOT_ORDINARY;
+  // The row again, term by term in double; returns its status.
+  int refined_divergence(int64_t row, const Partial& sums, Divergence& kl) const {
+    if (!std::isfinite(sums.cross) && status_of(draft_row(row), vocab) != DRAFTCERT_ORDINARY) {
+      kl = {NAN, NAN};
+      return DRAFTCERT_DRAFT_NOT_ORDINARY;
+    }
+    Refined r;
+    kernels.refine(target_row(row), draft_row(row), vocab, temperature, sums.reference, sums.draft_reference,
+                   std::log(sums.draft_mass / sums.mass), r);
+    const double terms = r.terms / r.mass, change = r.difference / r.mass;
+    kl = {std::max(terms - (change - std::log1p(change)), 0.0),
+          budgets::cpu_refined_kl(kUnit, vocab, std::log(vocab), terms, r.weighted_terms / r.mass,
+                                  r.weighted_differences / r.mass, change)};
+    if (!std::isfinite(kl.value)) kl = {INFINITY, 0};
+    return DRAFTCERT_ORDINARY;
   }
 };
 

@@ -23,6 +23,8 @@ from .special import log1p as kahan_log1p
 
 FLOAT64_UNIT = tl.constexpr(2.0**-53)
 """Unit roundoff of all that follows the sums."""
+BEYOND = tl.constexpr(2.0**1000)
+"""Gaps of thresholds from here on are infinite ones, whose enclosure just misses infinity from below."""
 
 
 @triton.jit
@@ -148,15 +150,17 @@ def threshold(bound, strict: tl.constexpr, gaps, window, size):
     """The tokens whose gap is at most (below) the number."""
     inside = tl.arange(0, gaps.shape[0]) < window
     rounded_up = gaps * (1.0 + budgets.gap(FLOAT64_UNIT))
+    # A threshold of 0 or less accepts all tokens. Strictly above 0 are those that have a probability: where the window
+    # shows none that has none, the row is settled elsewhere. Whether a computed threshold is 0 or less, its gap does
+    # not tell.
     if strict:
-        # Below +inf are all tokens that have a probability: where the window does not show one that has none, the
-        # count is the window's, and the row is settled elsewhere.
         surely = tl.sum((inside & (rounded_up < bound[0])).to(tl.int32), 0)
         possibly = tl.sum((inside & (gaps < bound[1])).to(tl.int32), 0)
+        possibly = tl.where((bound[0] < float("inf")) & (bound[1] == float("inf")), size, possibly)
     else:
         surely = tl.sum((inside & (rounded_up <= bound[0])).to(tl.int32), 0)
         possibly = tl.sum((inside & (gaps <= bound[1])).to(tl.int32), 0)
-        surely = tl.where(bound[0] == float("inf"), size, surely)
+        surely = tl.where(bound[0] >= BEYOND, size, surely)
         possibly = tl.where(bound[1] == float("inf"), size, possibly)
     return surely, bound[0], possibly, bound[1]
 

@@ -14,8 +14,9 @@ The budgets `triton_sums` and `triton_slope` count the roundings that a term pas
 count as 0.
 
 Infinities and NaN come out by themselves: a NaN reaches the mass; -inf has weight 0, and 0 times a difference that is
-not finite would be NaN, so that differences are cut at -FAR, where every weight is 0. Only where the drafter excludes
-a token that the target does not, or differences overflow, `cross` is no finite number: `refine` then decides.
+not finite would be NaN, so that differences are cut at -FAR, where every weight is 0. Where the drafter excludes a
+token that the target does not, or its logit is so much lower that a weight which counts as 0 might show (COUNTS, times
+the temperature), `cross` is made infinite: `refine` then decides.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ LARGEST = tl.constexpr(3.4028234663852886e38)
 """The largest finite float32. A lane's maximum starts at its negative and is never infinite."""
 FAR = tl.constexpr(1.0e30)
 """A difference of logits so large that its power is 0 at any temperature served."""
+COUNTS = tl.constexpr(1.0e20)
+"""A difference of logits over the temperature that times a weight below 2^-126 is nothing."""
 FIELDS = tl.constexpr(6)
 """Numbers a segment leaves behind: maximum, mass, moment; draft maximum, draft mass, cross."""
 
@@ -79,7 +82,9 @@ def absorb(x, w, state, rate, PAIR: tl.constexpr):
         b = w - draft_m[None, :, None]
         draft_mass = draft_mass * draft_scale + lane_sum(tl.exp2(b * rate))
         shift = tl.where(mass > 0, (step - draft_step) * mass, 0.0)
-        cross = (cross + shift) * scale + lane_sum(e * tl.maximum(a - b, -FAR))
+        difference = tl.maximum(a - b, -FAR)
+        cross = (cross + shift) * scale + lane_sum(e * difference)
+        cross = tl.where(lane_max(difference) * rate > COUNTS, float("inf"), cross)
     mass = mass * scale + lane_sum(e)
     return m, mass, moment, draft_m, draft_mass, cross
 

@@ -13,7 +13,7 @@ from time import perf_counter
 import torch
 
 from ....support.cache import cached
-from ...models.identity import content
+from ...models import identity
 from ..forward import TreeForward
 from ..tree import Tree
 
@@ -52,10 +52,9 @@ def successor_table(
 def cached_successors(
     forward: TreeForward, seconds: float = 60.0, on_progress: Callable[[float], None] | None = None
 ) -> SuccessorTable:
-    """`successor_table`, once per model: its contents tell it from others."""
-    identity = {"model": content(forward.model)}
+    """`successor_table`, once per model, told apart by its configuration and all of its weights."""
 
     def parse(table: list[tuple[list[int], list[float]]]) -> SuccessorTable:
         return [(tokens, chances) for tokens, chances in table]
 
-    return cached("successors", identity, parse, lambda: successor_table(forward, seconds, on_progress))
+    return cached("successors", identity(forward.model), parse, lambda: successor_table(forward, seconds, on_progress))

@@ -5,23 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import tokenizers
 import torch
-import transformers
 
 from draftcert.runtime.models import default_gguf, load_model, loading, token_ids
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.support import cache
 from draftcert.theory import DraftcertError
-
-
-@pytest.fixture
-def folder(tmp_path: Path, tiny: Any) -> Path:
-    tiny().save_pretrained(tmp_path / "model")
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w0"))
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(tmp_path / "model")
-    return tmp_path / "model"
 
 
 def test_a_local_folder(folder: Path, tiny: Any) -> None:
@@ -49,7 +38,7 @@ def test_chat_template(folder: Path) -> None:
     [
         ("./nowhere", {}, "is no model folder"),
         ("nowhere.gguf", {}, "no GGUF file"),
-        ("nobody/nothing", {}, r"cannot load the model 'nobody/nothing'.*local folder"),
+        ("nobody/nothing", {}, r"cannot load the model 'nobody/nothing'.*folder"),
         (".", {"dtype": "int8"}, "'int8' is no floating-point dtype"),
         (".", {"device": "abacus"}, "device 'abacus' cannot be used"),
     ],
@@ -91,15 +80,17 @@ def test_an_interrupted_run_leaves_no_broken_cache(
             if len(saved) == 1:
                 raise KeyboardInterrupt
 
-    auto = SimpleNamespace(from_pretrained=lambda *_, **__: Model(), from_config=lambda *_, **__: Model())
+    read = (Model(), {"missing_keys": set()})
+    auto = SimpleNamespace(from_pretrained=lambda *_, **__: read, from_config=lambda *_, **__: Model())
     words = SimpleNamespace(from_pretrained=lambda *_, **__: SimpleNamespace(save_pretrained=lambda where: None))
+    monkeypatch.setattr(loading, "read_header", lambda path: {})
     monkeypatch.setattr("transformers.AutoTokenizer", words)
     monkeypatch.setattr("transformers.AutoModelForCausalLM", auto)
     with pytest.raises(KeyboardInterrupt):
         loading._dequantised(gguf)
     assert not [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
     entry = loading._dequantised(gguf)
-    assert sorted(path.name for path in entry.iterdir()) == ["half"]
+    assert sorted(path.name for path in entry.iterdir()) == ["checksums.json", "half"]
     assert loading._dequantised(gguf) == entry
     assert len(saved) == 2
     gguf.write_bytes(b"other weights")

@@ -125,6 +125,9 @@ def test_divergence_within_its_error_of_the_exact_one():
         rows[6, 3:] = draft[6, 3:] = torch.finfo(dtype).min
         rows[7, 50:], draft[7] = -INF, torch.arange(90.0) * 10
         draft[8, 3] = torch.finfo(dtype).min
+        # Weights below any float32, times logits near its end.
+        rows[0, 4], draft[0, 4] = -95, -0.9 * torch.finfo(dtype).max
+        rows[4, 6], draft[4, 6] = -200, torch.finfo(dtype).min
         found, status = launch.statistics(rows, 3, temperature, draft)
         assert not status.any()
         assert found.kl is not None

@@ -53,12 +53,13 @@ def test_exports():
 
 
 def test_torch_accepts_the_registration():
-    arguments = (TARGET, DRAFT, encoded(strict_greedy()), 1, 1.0, True, 16)
-    checks = ("test_schema", "test_faketensor")
-    for certificate in (operators.certify, operators.certify_with_gradient):
-        torch.library.opcheck(certificate, arguments, test_utils=checks)
-    for statistics in (operators.row_stats, operators.row_stats_with_gradient):
-        torch.library.opcheck(statistics, (TARGET, 4), test_utils=checks)
+    rule = encoded(strict_greedy())
+    for draft in (DRAFT, None):
+        torch.library.opcheck(operators.certify, (TARGET, draft, rule, 1, 1.0, True, 16))
+        torch.library.opcheck(operators.certify_with_gradient, (TARGET, draft, rule, 1, 1.0, True, 16))
+        differentiated = (x if x is None else x.clone().requires_grad_() for x in (TARGET, draft))
+        torch.library.opcheck(operators.certify_with_gradient, (*differentiated, rule, 1, 1.0, True, 16))
+    torch.library.opcheck(operators.row_stats, (TARGET, 4))
 
 
 @pytest.mark.parametrize("rule", ["strict_greedy", "additive(0.05)", "multiplicative(0.3)", "top_m(3)"])
@@ -74,8 +75,54 @@ def test_gradients_against_differences(rule, candidates):
         assert kl is not None
         return kl
 
-    assert torch.autograd.gradcheck(value, (target,), rtol=1e-5, atol=1e-8)
-    assert torch.autograd.gradcheck(divergence, (target, draft), rtol=1e-5, atol=1e-8)
+    for function, inputs in ((value, (target,)), (divergence, (target, draft))):
+        assert torch.autograd.gradcheck(function, inputs, rtol=1e-5, atol=1e-8, check_forward_ad=True)
+        assert torch.autograd.gradgradcheck(function, inputs, rtol=1e-4, atol=1e-7)
+
+
+def test_transforms_of_torch_func():
+    target, draft = TARGET[0, 0, :9], DRAFT[0, 0, :9]
+
+    def value(x):
+        return certify(x, "additive(0.05)", 2, sound=False).value
+
+    def divergence(x):
+        kl = certify(x, "additive(0.05)", 2, draft, sound=False).kl
+        assert kl is not None
+        return kl
+
+    for function in (value, divergence):
+        by_reverse = target.clone().requires_grad_()
+        function(by_reverse).backward()
+        gradient = by_reverse.grad
+        assert gradient is not None
+        direction = draft - target
+        for found in (torch.func.grad(function), torch.func.jacfwd(function), torch.func.jacrev(function)):
+            torch.testing.assert_close(found(target), gradient, rtol=1e-12, atol=1e-15)
+        _, tangent = torch.func.jvp(function, (target,), (direction,))
+        torch.testing.assert_close(tangent, gradient @ direction, rtol=1e-12, atol=1e-15)
+        forward_over_reverse, reverse_over_forward = (
+            torch.func.hessian(function)(target),
+            torch.func.jacrev(torch.func.jacfwd(function))(target),
+        )
+        torch.testing.assert_close(forward_over_reverse, reverse_over_forward, rtol=1e-10, atol=1e-15)
+        assert forward_over_reverse.abs().max() > 1e-3
+        rows = torch.stack([target, draft, target.flip(0)], -1)
+        each = torch.stack([torch.func.grad(function)(row) for row in rows.T])
+        assert torch.equal(torch.func.vmap(torch.func.grad(function), in_dims=1)(rows), each)
+        assert torch.equal(torch.func.vmap(function, in_dims=1)(rows), torch.stack([function(row) for row in rows.T]))
+
+
+def test_gradients_through_a_compiled_call():
+    def both(target, draft):
+        found = certify(target, "top_m(4) & additive(0.3)", 2, draft)
+        return found.value.sum() + found.kl.sum()
+
+    inputs = [[x.clone().requires_grad_() for x in (TARGET, DRAFT)] for _ in range(2)]
+    torch.compile(both, fullgraph=True, backend="aot_eager")(*inputs[0]).backward()
+    both(*inputs[1]).backward()
+    for compiled, eager in zip(*inputs, strict=True):
+        torch.testing.assert_close(compiled.grad, eager.grad, rtol=1e-12, atol=1e-15)
 
 
 def test_gradients_are_those_of_the_formulas():
@@ -206,6 +253,8 @@ torch.save([vars(result) for result in found], "found.pt")
 def test_row_stats_says_that_it_has_no_gradient():
     with pytest.raises(DraftcertError, match="row_stats has no gradient"):
         row_stats(TARGET.clone().requires_grad_(), 4).entropy.sum().backward()
+    with pytest.raises(DraftcertError, match="row_stats has no gradient"):
+        torch.func.jvp(lambda x: row_stats(x, 4).entropy, (TARGET,), (DRAFT,))
 
 
 def test_threads_that_meet_a_rule_for_the_first_time():

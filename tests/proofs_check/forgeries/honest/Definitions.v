@@ -1,0 +1,3 @@
+From Coq Require Import Arith.
+
+Definition double (n : nat) : nat := n + n.

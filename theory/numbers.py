@@ -1,0 +1,58 @@
+"""Numbers that people write, read exactly and within bounds."""
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from .errors import DraftcertError
+
+MOST_DIGITS = 4000
+"""A number has at most so many digits where it is written out without an exponent, above and below the line alike.
+
+Python itself refuses to print integers of more than 4300 digits, and `1e-9999999` would fill the memory."""
+
+_DECIMAL = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
+
+
+def exact_number(text: str, what: str) -> Fraction:
+    """The number in `text`: a decimal such as `-1.5e-3`, or a fraction of two; `what` names it in the error.
+
+    Raises:
+        DraftcertError: no number, a division by zero, or more than 4000 digits.
+
+    >>> exact_number("1e-3/2", "x")
+    Fraction(1, 2000)
+    >>> exact_number("1e-9999999", "x")
+    Traceback (most recent call last):
+    draftcert.theory.errors.DraftcertError: x = '1e-9999999' has more than 4000 digits: give fewer
+    """
+    parts = [_DECIMAL.fullmatch(part.strip()) for part in text.split("/", 2)]
+    if len(parts) > 2 or not all(parts):
+        raise DraftcertError(f"{what} = {shown(text)} is not a number: give a decimal or a fraction such as 3/10")
+    for part in filter(None, parts):
+        digits, exponent = len(part[1]), (part[2] or "0").lstrip("+-0") or "0"
+        if len(exponent) > len(str(MOST_DIGITS)) or digits + int(exponent) > MOST_DIGITS:
+            raise DraftcertError(f"{what} = {shown(text)} has more than {MOST_DIGITS} digits: give fewer")
+    value, *divisor = (Fraction(part[0]) for part in filter(None, parts))
+    if divisor == [0]:
+        raise DraftcertError(f"{what} = {shown(text)} is not a number: it divides by zero")
+    return value / divisor[0] if divisor else value
+
+
+def bounded(value: Fraction, what: str) -> Fraction:
+    """The value, if it has no more digits than one that is written may have."""
+    if max(abs(value.numerator), value.denominator) > 10**MOST_DIGITS:
+        raise DraftcertError(f"{what} has more than {MOST_DIGITS} digits: give fewer")
+    return value
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """A value as messages quote it: only the beginning of one that is long.
+
+    >>> print(shown("ab" * 50, 6))
+    'ababab'... (100 characters)
+    """
+    if isinstance(value, str):
+        return repr(value) if len(value) <= most else f"{value[:most]!r}... ({len(value)} characters)"
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
