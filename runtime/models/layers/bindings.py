@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from ....theory.imports import optional
 from ...native import load, loaded_if_possible
 
 HERE = Path(__file__).parent
@@ -118,10 +119,16 @@ class Stored:
 
     def expanded(self, level: int = -1) -> Tensor:
         """The float32 numbers that these weights are, as gguf dequantises them, to the last bit."""
-        output = torch.empty(len(self.rows), self.size)
         kernels = library()
+        if kernels is None:
+            with optional("hf"):
+                import gguf
+
+            numbers = gguf.dequantize(self.rows.numpy(), gguf.GGMLQuantizationType(self.format))
+            return torch.from_numpy(numbers).view(-1, self.size)
+        output = torch.empty(len(self.rows), self.size)
         numbers = (len(self.rows), self.size, output.data_ptr(), torch.get_num_threads(), level)
-        if kernels is None or kernels.draftcert_expand(self.matrix(), *numbers):
+        if kernels.draftcert_expand(self.matrix(), *numbers):
             raise RuntimeError(f"no kernel of level {level} for weights of format {self.format}")
         return output
 
