@@ -1,4 +1,4 @@
-"""Small GGUF files with random weights of any format that gguf knows."""
+"""Small GGUF files with random weights of any format that the kernels read."""
 
 from __future__ import annotations
 
@@ -9,42 +9,7 @@ import gguf
 import numpy as np
 import torch
 
-FORMATS = tuple(
-    getattr(gguf.GGMLQuantizationType, name)
-    for name in ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
-)
-"""Those that the kernels read."""
-
-
-def random_rows(format: gguf.GGMLQuantizationType, rows: int, size: int, seed: int = 0) -> np.ndarray:
-    """Random weights of about 0.3, as bytes `[rows, bytes of a row]`: any bits at all, but for the scales of blocks.
-
-    gguf quantises not all formats; random bits make use of all of them.
-    """
-    source = np.random.default_rng(seed)
-    wanted = source.standard_normal((rows, size), dtype=np.float32) * 0.3
-    if format.name in ("F32", "F16", "BF16"):
-        return gguf.quantize(wanted, format).view(np.uint8).reshape(rows, -1)
-    block, width = gguf.GGML_QUANT_SIZES[format]
-    blocks = source.integers(0, 256, (rows * size // block, width), dtype=np.uint8)
-    for at, largest in SCALES[format.name].items():
-        scales = source.uniform(-largest, largest, len(blocks)).astype(np.float16)
-        blocks[:, at : at + 2] = scales[:, None].view(np.uint8)
-    return blocks.reshape(rows, -1)
-
-
-SCALES: dict[str, dict[int, float]] = {
-    "Q4_0": {0: 0.1},
-    "Q4_1": {0: 0.1, 2: 0.5},
-    "Q5_0": {0: 0.05},
-    "Q5_1": {0: 0.05, 2: 0.5},
-    "Q8_0": {0: 0.007},
-    "Q4_K": {0: 0.002, 2: 0.01},
-    "Q5_K": {0: 0.001, 2: 0.01},
-    "Q6_K": {208: 0.0005},
-}
-"""Where in a block its float16 scales are, and how large they are to be at most."""
-
+from benchmarks.same_bits import random_rows
 
 def write(path: Path, format: gguf.GGMLQuantizationType, architecture: str = "llama", tied: bool = False) -> None:
     """A model of two layers whose matrices are of that format, with a tokenizer of 64 words."""

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.same_bits import FORMATS, random_rows
 from draftcert.runtime.models import load_model
 from draftcert.runtime.models.layers import bindings
 from draftcert.runtime.models.layers.bindings import Stored, linear
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.tree import Tree
-from tests.runtime.gguf_files import FORMATS, by_transformers, random_rows, write
+from tests.runtime.gguf_files import by_transformers, write
 
 LEVELS = {"portable": 0, "AVX2": 1, "AVX-512": 2}
 TREE = Tree((5, 17, 3, 9, 17, 42), (-1, 0, 0, 1, 2, 2))
