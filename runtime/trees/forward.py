@@ -11,12 +11,14 @@ import torch
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ..models.graphs import Graphs
-from ..models.layers.few_rows import MOST_ROWS, few_rows
+from ..models.layers.few_rows import few_rows
 from .tree import Tree
 
 if TYPE_CHECKING:
     from ..models.caches import TreeCache
 
+_PIECE = 128
+"""Tokens of a prompt that `few_rows` takes at once: more are no faster, and need more memory."""
 Seen = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Whether a token at the first position sees one at the second, which is not behind it."""
 
@@ -66,6 +68,8 @@ class TreeForward:
         with optional("hf"):
             from ..models.caches import TreeCache
 
+        if self.few_rows is not None:
+            self.few_rows.look_up()  # numbers may have changed in place since the last sequences
         batch, capacity = len(prompts), max(prompts) + extra
         if not self.fixed_shapes:
             return TreeCache(self.config.num_hidden_layers, batch, capacity)
@@ -76,6 +80,10 @@ class TreeForward:
 
     def prefill(self, prompts: list[list[int]], cache: TreeCache) -> list[torch.Tensor]:
         """Pass over the prompts, shorter ones padded on the right where nothing attends; the last tokens' logits."""
+        if self.few_rows is not None:
+            logits = self._in_pieces(prompts, cache)
+            cache.lengths[:] = [0] * len(prompts)
+            return logits
         lengths = [len(prompt) for prompt in prompts]
         tokens = padded(prompts, self.pad_token).to(self.model.device)
         last = sorted({length - 1 for length in lengths})
@@ -84,6 +92,20 @@ class TreeForward:
         keep = 1 if len(last) == 1 else torch.tensor(last, device=self.model.device)
         logits = self._forward(tokens, None, positions, cache, keep)
         return [logits[row, (at := last.index(length - 1)) : at + 1] for row, length in enumerate(lengths)]
+
+    def _in_pieces(self, prompts: list[list[int]], cache: TreeCache) -> list[torch.Tensor]:
+        """The last tokens' logits, by passes over what the cache does not hold of the prompts yet; it then holds all."""
+        logits: dict[int, torch.Tensor] = {}
+        while len(logits) < len(prompts):
+            # A prompt that is through while others are not goes on with padding, which nothing will see.
+            pieces = [p[at : at + _PIECE] or [self.pad_token] for p, at in zip(prompts, cache.lengths, strict=True)]
+            rows = self([_chain(piece) for piece in pieces], cache, only_last=True)
+            for row, (prompt, piece) in enumerate(zip(prompts, pieces, strict=True)):
+                if row not in logits:
+                    cache.lengths[row] += len(piece)
+                    if cache.lengths[row] == len(prompt):
+                        logits[row] = rows[row]
+        return [logits[row] for row in range(len(prompts))]
 
     def begin(
         self, prompts: list[list[int]], cache: TreeCache, before: list[list[tuple[torch.Tensor, torch.Tensor]]] | None
@@ -94,14 +116,18 @@ class TreeForward:
         else:
             for row, states in enumerate(before):
                 cache.begin(row, states)
+            if self.few_rows is not None:
+                return self._in_pieces(prompts, cache)
             left = [prompt[length:] for prompt, length in zip(prompts, cache.lengths, strict=True)]
-            chains = [Tree(tuple(tokens), tuple(range(-1, len(tokens) - 1))) for tokens in left]
-            logits = [rows[-1:] for rows in self(chains, cache)]
+            logits = self([_chain(tokens) for tokens in left], cache, only_last=True)
         cache.lengths[:] = map(len, prompts)
         return logits
 
-    def __call__(self, trees: Sequence[Tree], cache: TreeCache) -> list[torch.Tensor]:
-        """Logits `[nodes, vocab]` of every tree, evaluated behind the committed tokens of its row of the cache."""
+    def __call__(self, trees: Sequence[Tree], cache: TreeCache, only_last: bool = False) -> list[torch.Tensor]:
+        """Logits `[nodes, vocab]` of every tree, evaluated behind the committed tokens of its row of the cache.
+
+        `only_last`: `[1, vocab]`, those of the last node, at the cost of one row's.
+        """
         nodes, longest = max(map(len, trees)), max(cache.lengths)
         if self.fixed_shapes:
             nodes = 1 << (nodes - 1).bit_length()
@@ -122,8 +148,9 @@ class TreeForward:
         positions = key_positions.gather(1, places).clamp_(max=self.max_positions - 1)
         queries, keys = positions[:, None, :, None], key_positions[:, None, None, :]
         masks = {kind: mask if seen is None else mask & seen(queries, keys) for kind, seen in self._seen.items()}
-        if self.few_rows is not None and tokens.numel() <= MOST_ROWS:
-            logits = self.few_rows(tokens, masks, positions, cache)
+        if self.few_rows is not None:
+            ends = torch.tensor([len(tree) - 1 for tree in trees]) if only_last else None
+            logits = self.few_rows(tokens, masks, positions, cache, ends)
         else:
             if self._additive:
                 masks = {kind: _added(mask, self.model.dtype) for kind, mask in masks.items()}
@@ -132,7 +159,8 @@ class TreeForward:
             else:
                 masks = {kind: mask.to(self.model.device) for kind, mask in masks.items()}
                 logits = self._forward(tokens.to(self.model.device), self._one_or_all(masks), positions, cache, 0)
-        return [logits[row, : len(tree)] for row, tree in enumerate(trees)]
+        of_trees = [logits[row, : len(tree)] for row, tree in enumerate(trees)]
+        return [rows[-1:] for rows in of_trees] if only_last else of_trees
 
     def fixed_pass(self, inputs: dict[str, torch.Tensor], cache: TreeCache) -> torch.Tensor:
         """A pass whose shapes and work on the host depend on the shapes of `inputs` alone, hence can be recorded."""
@@ -159,6 +187,10 @@ class TreeForward:
             logits_to_keep=keep,
             **{str(self._cache_name): cache},
         ).logits
+
+
+def _chain(tokens: Sequence[int]) -> Tree:
+    return Tree(tuple(tokens), tuple(range(-1, len(tokens) - 1)))
 
 
 def most_positions(model: Any) -> int:

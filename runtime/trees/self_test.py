@@ -25,9 +25,9 @@ import torch
 
 from ...support.cache import cached
 from ...theory.errors import DraftcertError
+from ..models.digests import content, structure
 from ..models.evaluating import evaluating
 from ..models.layers.bindings import library
-from ..models.structure import content, structure
 from .forward import TreeForward
 from .plain import distance, plain_logits, tolerance
 from .tree import Tree

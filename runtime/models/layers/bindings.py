@@ -1,36 +1,54 @@
-"""Layers of a Llama-like decoder on a CPU for the few rows of a draft tree, in float32.
+"""Layers of a Llama-like decoder on a CPU for the few rows of a draft tree, in float32 arithmetic.
 
-For up to `MOST_ROWS` rows the time goes into reading the weights; these kernels read them once, at the speed of the
-memory, where a matrix library takes up to twice as long. `layers.h` says what they compute.
+For few rows the time goes into reading the weights; these kernels read them once, at the speed of the memory and as they
+are stored, where a matrix library needs them as float32 and takes up to twice as long for that. `layers.h` says what they
+compute.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from ....theory.imports import optional
 from ...native import load, loaded_if_possible
 
 HERE = Path(__file__).parent
-FILES = ("layers.cpp", "layers.h", "layer_kernel.h")
-MOST_ROWS = 64
-"""Beyond so many rows the work, no longer the memory, decides, and torch's products are as fast."""
+FILES = (
+    "layers.cpp",
+    "layers.h",
+    "layer_kernel.h",
+    "registers.h",
+    *sorted(str(p.relative_to(HERE)) for p in HERE.glob("formats/*.h")),
+)
+FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 30
+"""gguf's numbers for how weights are stored; the kernels know others too (`row_bytes`)."""
+
+
+class Matrix(ctypes.Structure):
+    """`draftcert_matrix`."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("format", ctypes.c_int64)]
 
 
 class Layer(ctypes.Structure):
-    """`draftcert_layer`: addresses of weights, biases or None, the cache and the mask."""
+    """`draftcert_layer`: weights, addresses of biases or None, the cache and which of its places are seen."""
 
     _fields_ = [
-        (name, ctypes.c_void_p)
-        for name in (
-            *("attention_norm", "query", "key", "value", "output", "mlp_norm", "gate", "up", "down"),
-            *("query_bias", "key_bias", "value_bias", "output_bias", "gate_bias", "up_bias", "down_bias"),
-            *("query_norm", "key_norm", "keys", "values", "mask"),
-        )
+        *((name, ctypes.c_void_p) for name in ("attention_norm", "mlp_norm")),
+        *((name, Matrix) for name in ("query", "key", "value", "output", "gate", "up", "down")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in (
+                *("query_bias", "key_bias", "value_bias", "output_bias", "gate_bias", "up_bias", "down_bias"),
+                *("query_norm", "key_norm", "keys", "values", "starts", "places"),
+            )
+        ),
     ]
 
 
@@ -63,17 +81,77 @@ def library() -> ctypes.CDLL | None:
 def _loaded(path: str) -> ctypes.CDLL:
     kernels = ctypes.CDLL(path)
     array, count, integer = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
+    matrix = ctypes.POINTER(Matrix)
     kernels.draftcert_layers.argtypes = [
         ctypes.POINTER(Shape), ctypes.POINTER(Layer), array, array, array, integer, integer
     ]  # fmt: skip
-    kernels.draftcert_linear.argtypes = [array, array, array, array, count, count, count, integer, integer]
+    kernels.draftcert_norm.argtypes = [array, array, array, count, count, ctypes.c_float, integer]
+    kernels.draftcert_linear.argtypes = [array, matrix, array, array, count, count, count, integer, integer]
+    kernels.draftcert_row_bytes.argtypes = [count, count]
+    kernels.draftcert_row_bytes.restype = count
+    kernels.draftcert_expand.argtypes = [matrix, count, count, array, integer, integer]
+    kernels.draftcert_same.argtypes = [matrix, count, count, array, integer, integer]
     return kernels
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, level: int = -1) -> Tensor:
+def row_bytes(format: int, size: int) -> int | None:
+    """Bytes of a row of `size` weights in gguf's format of that number; `None` where the kernels cannot read such rows.
+
+    >>> row_bytes(FLOAT32, 64), row_bytes(3, 64), row_bytes(3, 65), row_bytes(29, 256)  # 3: Q4_1; 29: IQ1_M
+    (256, 40, None, None)
+    """
+    kernels = library()
+    found = -1 if kernels is None else kernels.draftcert_row_bytes(format, size)
+    return None if found < 0 else found
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A weight `[out, size]` as a checkpoint stores it: bytes `[out, row_bytes]` of gguf's format of that number.
+
+    >>> weight = torch.tensor([[1.0, -2.0, 0.5]])
+    >>> stored = Stored(weight.bfloat16().view(torch.uint8), BFLOAT16, 3)
+    >>> stored.expanded(), stored.holds(weight), stored.holds(2 * weight)
+    (tensor([[ 1.0000, -2.0000,  0.5000]]), True, False)
+    """
+
+    rows: Tensor
+    format: int
+    size: int
+
+    def matrix(self) -> Matrix:
+        """What kernels read; this object must outlive it."""
+        return Matrix(self.rows.data_ptr(), self.format)
+
+    def expanded(self, level: int = -1) -> Tensor:
+        """The float32 numbers that these weights are, as gguf dequantises them, to the last bit."""
+        kernels = library()
+        if kernels is None:
+            with optional("hf"):
+                import gguf
+
+            numbers = gguf.dequantize(self.rows.numpy(), gguf.GGMLQuantizationType(self.format))
+            return torch.from_numpy(numbers).view(-1, self.size)
+        output = torch.empty(len(self.rows), self.size)
+        numbers = (len(self.rows), self.size, output.data_ptr(), torch.get_num_threads(), level)
+        if kernels.draftcert_expand(self.matrix(), *numbers):
+            raise RuntimeError(f"no kernel of level {level} for weights of format {self.format}")
+        return output
+
+    def holds(self, weight: Tensor) -> bool:
+        """Whether `weight` is what is stored here, to the last bit."""
+        kernels = library()
+        if kernels is None or not suits(weight) or weight.shape != (len(self.rows), self.size):
+            return False
+        numbers = (*weight.shape, weight.data_ptr(), torch.get_num_threads(), -1)
+        return kernels.draftcert_same(self.matrix(), *numbers) == 1
+
+
+def linear(input: Tensor, weight: Tensor | Stored, bias: Tensor | None = None, level: int = -1) -> Tensor:
     """`torch.nn.functional.linear` of few rows: `input` `[rows, in]` and `weight` `[out, in]`, dense float32 on a CPU.
 
-    A row's result is the same to the last bit whatever rows come with it. `level`: as in `layers.h`.
+    A row's result is the same to the last bit whatever rows come with it, and however the weight is stored. `level`: as in
+    `layers.h`.
 
     Raises:
         RuntimeError: no compiled kernels, or a machine without that instruction set.
@@ -81,14 +159,32 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, level: int
     >>> linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]))
     tensor([[11., 17., 23.]])
     """
-    (rows, size), out = input.shape, weight.shape[0]
+    rows, size = input.shape
+    out, matrix = (len(weight.rows), weight.matrix()) if isinstance(weight, Stored) else (len(weight), _dense(weight))
     output = torch.empty(rows, out)
-    bias_at = None if bias is None else bias.data_ptr()
-    pointers = (input.data_ptr(), weight.data_ptr(), bias_at, output.data_ptr())
+    pointers = (input.data_ptr(), matrix, None if bias is None else bias.data_ptr(), output.data_ptr())
     kernels = library()
     if kernels is None or kernels.draftcert_linear(*pointers, rows, size, out, torch.get_num_threads(), level):
         raise RuntimeError(f"no kernel of level {level} for {rows} rows times {out} x {size}")
     return output
+
+
+def norm(input: Tensor, weight: Tensor, epsilon: float, level: int = -1) -> Tensor:
+    """Rows `[rows, size]` over their root mean square, times `weight`.
+
+    Raises:
+        RuntimeError: no compiled kernels, or a machine without that instruction set.
+    """
+    output = torch.empty_like(input)
+    pointers = (input.data_ptr(), weight.data_ptr(), output.data_ptr())
+    kernels = library()
+    if kernels is None or kernels.draftcert_norm(*pointers, *input.shape, epsilon, level):
+        raise RuntimeError(f"no kernel of level {level} for norms")
+    return output
+
+
+def _dense(weight: Tensor) -> Matrix:
+    return Matrix(weight.data_ptr(), FLOAT32)
 
 
 def run_layers(

@@ -1,8 +1,9 @@
 """The forward pass of Llama-like models over the few rows of draft trees, on a CPU in float32.
 
 transformers' own forward pass spends as much time between the products of a layer as a small model spends in them, and
-waits for memory in them. Here the same weights go through kernels of our own (`bindings`). The results differ from
-transformers' in the last bits, as those of one row and of many rows do there.
+waits for memory in them. Here the same weights go through kernels of our own (`bindings`), read as the checkpoint stores
+them where that is known (`Stored`). The results differ from transformers' in the last bits, as those of one row and of
+many rows do there; here those of one row and of many rows are equal.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .bindings import MOST_ROWS, Layer, Shape, library, linear, run_layers, suits
+from .bindings import FLOAT32, Layer, Matrix, Shape, Stored, library, linear, norm, run_layers, suits
 
 if TYPE_CHECKING:
     from ..caches import TreeCache
@@ -23,59 +24,95 @@ _MODELS = ("llama", "mistral", "qwen2", "qwen3")
 
 
 class FewRows:
-    """The forward pass of `model` as it stands, for at most `MOST_ROWS` rows; see `few_rows` for which models.
+    """The forward pass of `model` as it stands; see `few_rows` for which models.
+
+    A node's logits depend on its token, its position and what it sees, to the last bit: not on other nodes or sequences,
+    nor on where in the cache things lie, nor on the number of threads (`layers.h`).
 
     What it reads of the model, addresses included, is read once: after a change of the model (`identity.structure`)
-    another one is to be made. Only one thread at a time may use it.
+    another one is to be made; after one of the numbers in its tensors, `look_up` is to be called. Only one thread at a
+    time may use it. `level`: instruction set, as in `layers.h`.
     """
 
-    def __init__(self, model: Any):
-        self.model = model
+    def __init__(self, model: Any, level: int = -1):
+        self.model, self.level = model, level
         body, config = model.model, model.config
-        blocks = body.layers[: config.num_hidden_layers]
-        self._numbers = [block.self_attn.layer_idx for block in blocks]
+        self._blocks = body.layers[: config.num_hidden_layers]
+        self._numbers = [block.self_attn.layer_idx for block in self._blocks]
         kinds = getattr(config, "layer_types", None)
         self._kinds = [kinds[number] if kinds else "" for number in self._numbers]
-        attention, mlp = blocks[0].self_attn, blocks[0].mlp
+        attention, mlp = self._blocks[0].self_attn, self._blocks[0].mlp
         keys = attention.k_proj.out_features // attention.head_dim
         self._shape = Shape(
-            layers=len(blocks),
+            layers=len(self._blocks),
             hidden=attention.q_proj.in_features,
             heads=keys * attention.num_key_value_groups,
             key_heads=keys,
             dimension=attention.head_dim,
             intermediate=mlp.gate_proj.out_features,
-            epsilon=blocks[0].input_layernorm.variance_epsilon,
+            epsilon=self._blocks[0].input_layernorm.variance_epsilon,
             scale=attention.scaling,
         )
-        self._layers = (Layer * len(blocks))()
+        self._layers = (Layer * len(self._blocks))()
         self._kept = [parameter.detach() for parameter in model.parameters()]  # what addresses point to stays there
-        for target, block in zip(self._layers, blocks, strict=True):
-            for name, module in (_linears(block) | _norms(block)).items():
+        self._head: Tensor | Stored = model.lm_head.weight
+        for target, block in zip(self._layers, self._blocks, strict=True):
+            for name, module in _norms(block).items():
                 setattr(target, name, module.weight.data_ptr())
-                if getattr(module, "bias", None) is not None:
+            for name, module in _linears(block).items():
+                if module.bias is not None:
                     setattr(target, f"{name}_bias", module.bias.data_ptr())
+        self.look_up()
 
-    def __call__(self, tokens: Tensor, masks: dict[str, Tensor], positions: Tensor, cache: TreeCache) -> Tensor:
-        """Logits `[batch, nodes, vocab]`; arguments as transformers', with one boolean mask per kind of attention."""
+    def look_up(self) -> None:
+        """Read each weight in its stored form where that is what the model's tensor holds, else the tensor itself."""
+        for target, block in zip(self._layers, self._blocks, strict=True):
+            for name, module in _linears(block).items():
+                weight = _stored_or_dense(module.weight)
+                dense = isinstance(weight, Tensor)
+                setattr(target, name, Matrix(weight.data_ptr(), FLOAT32) if dense else weight.matrix())
+        self._head = _stored_or_dense(self.model.lm_head.weight)
+
+    def __call__(
+        self, tokens: Tensor, masks: dict[str, Tensor], positions: Tensor, cache: TreeCache, last: Tensor | None = None
+    ) -> Tensor:
+        """Logits `[batch, nodes, vocab]`; arguments as transformers', with one boolean mask per kind of attention.
+
+        `last` `[batch]`: the only node of each sequence whose logits, then `[batch, 1, vocab]`, are wanted.
+        """
         body, shape = self.model.model, self._shape
         batch, nodes = tokens.shape
         hidden = body.embed_tokens(tokens)
         cosine, sine = (part.contiguous() for part in body.rotary_emb(hidden, positions))
-        added = {kind: torch.zeros(mask.shape).masked_fill_(~mask, -torch.inf) for kind, mask in masks.items()}
-        everywhere = next(iter(added.values()))
+        seen = {kind: _places(mask) for kind, mask in masks.items()}
+        everywhere, span = next(iter(seen.values())), next(iter(masks.values())).shape[-1]
         lengths = torch.tensor(cache.lengths)
         states = hidden.new_empty(batch, shape.key_heads, 0, shape.dimension)
-        shape.batch, shape.nodes, shape.span = batch, nodes, everywhere.shape[-1]
+        shape.batch, shape.nodes, shape.span = batch, nodes, span
         shape.lengths = lengths.data_ptr()
         for layer, number, kind in zip(self._layers, self._numbers, self._kinds, strict=True):
-            keys, values = cache.layers[number].room(everywhere.shape[-1], states, states)
+            keys, values = cache.layers[number].room(span, states, states)
             layer.keys, layer.values = keys.data_ptr(), values.data_ptr()
-            layer.mask = added.get(kind, everywhere).data_ptr()
+            layer.starts, layer.places = (part.data_ptr() for part in seen.get(kind, everywhere))
             shape.capacity = keys.shape[2]
-        run_layers(shape, self._layers, hidden, cosine, sine)
-        rows = body.norm(hidden).view(batch * nodes, -1)
-        return linear(rows, self.model.lm_head.weight, self.model.lm_head.bias).view(batch, nodes, -1)
+        run_layers(shape, self._layers, hidden, cosine, sine, self.level)
+        if last is not None:
+            hidden = hidden[torch.arange(batch), last]
+        rows = norm(hidden.view(-1, shape.hidden), body.norm.weight, body.norm.variance_epsilon, self.level)
+        logits = linear(rows, self._head, self.model.lm_head.bias, self.level)
+        return logits.view(batch, -1, logits.shape[-1])
+
+
+def _stored_or_dense(weight: Tensor) -> Tensor | Stored:
+    stored = getattr(weight, "stored", None)
+    return stored if isinstance(stored, Stored) and stored.holds(weight) else weight
+
+
+def _places(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Of a mask `[batch, 1, nodes, span]` all places that nodes see, and where those of each node start."""
+    starts = torch.zeros(mask.shape[0] * mask.shape[2] + 1, dtype=torch.int64)
+    starts[1:] = mask.sum(-1).flatten().cumsum(0)
+    return starts, mask.nonzero()[:, -1].int()
 
 
 def few_rows(model: Any) -> FewRows | None:
@@ -96,8 +133,15 @@ def few_rows(model: Any) -> FewRows | None:
         if not known or "forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks:
             return None
     blocks = list(model.model.layers[: model.config.num_hidden_layers])
+    if (
+        not blocks
+        or type(model.lm_head) is not torch.nn.Linear
+        or type(model.model.norm) is not type(blocks[0].input_layernorm)
+    ):
+        return None
     parts = [part for block in blocks for part in (*_linears(block).values(), *_norms(block).values())]
-    if not parts or not all(map(suits, chain.from_iterable(part.parameters() for part in (*parts, model.lm_head)))):
+    parts += [model.model.norm, model.lm_head]
+    if not all(map(suits, chain.from_iterable(part.parameters() for part in parts))):
         return None
     return FewRows(model) if len({*map(_settings, blocks)}) == 1 and _settings(blocks[0]) else None
 
@@ -139,4 +183,4 @@ def _settings(block: Any) -> tuple[Any, ...] | None:
     )
 
 
-__all__ = ["MOST_ROWS", "FewRows", "few_rows"]
+__all__ = ["FewRows", "few_rows"]

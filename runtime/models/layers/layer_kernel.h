@@ -1,56 +1,29 @@
 // The work within a layer. layers.cpp includes this file once per instruction set, each time inside a namespace of its
 // own and with LANES the number of floats in a register; hence no include guard.
 
-using V [[gnu::vector_size(4 * LANES)]] = float;
-using Bits [[gnu::vector_size(4 * LANES)]] = uint32_t;
+#include "registers.h"
 
+#include "formats/bfloat16.h"
+#include "formats/five_bits.h"
+#include "formats/float16.h"
+#include "formats/q4_0.h"
+#include "formats/q4_1.h"
+#include "formats/q5_0.h"
+#include "formats/q5_1.h"
+#include "formats/q8_0.h"
+#include "formats/six_bit_scales.h"
+#include "formats/q4_k.h"
+#include "formats/q5_k.h"
+#include "formats/q6_k.h"
+
+constexpr int64_t kAtOnce = 768;            // numbers of kRows rows that stay in the nearest cache beside others
 constexpr int kRows = LANES == 16 ? 6 : 3;  // what the registers hold beside four rows of the weight
 
-INLINE V load(const float* from) {
-  V v;
-  __builtin_memcpy(&v, from, sizeof v);
-  return v;
-}
-
-INLINE void store(float* to, V v) { __builtin_memcpy(to, &v, sizeof v); }
-
-// The first `count` numbers, then zeros.
-INLINE V load_some(const float* from, int64_t count) {
-  V v{};
-  __builtin_memcpy(&v, from, count * sizeof(float));
-  return v;
-}
-
-INLINE void store_some(float* to, V v, int64_t count) { __builtin_memcpy(to, &v, count * sizeof(float)); }
-
-// Calls step(i, count, load, store) for the pieces of `size` numbers: whole registers, then what is left.
-template <class Step>
-INLINE void pieces(int64_t size, Step&& step) {
-  int64_t i = 0;
-  for (; i + LANES <= size; i += LANES) step(i, [](const float* p) { return load(p); }, [](float* p, V v) { store(p, v); });
-  if (int64_t rest = size - i)
-    step(i, [rest](const float* p) { return load_some(p, rest); }, [rest](float* p, V v) { store_some(p, v, rest); });
-}
-
-// The lanes folded into four.
-INLINE Four fold(V v) {
-#if LANES == 4
-  return v;
-#else
-  Four part[LANES / 4];
-  __builtin_memcpy(part, &v, sizeof v);
-#if LANES == 8
-  return part[0] + part[1];
-#else
-  return (part[0] + part[2]) + (part[1] + part[3]);
-#endif
-#endif
-}
-
-INLINE float sum(V v) {
-  Four four = fold(v);
-  return (four[0] + four[1]) + (four[2] + four[3]);
-}
+constexpr Format kFormats[] = {
+    {0, 1, 4, nullptr},    {1, 1, 2, float16},    {2, 32, 18, q4_0},     {3, 32, 20, q4_1},
+    {6, 32, 22, q5_0},     {7, 32, 24, q5_1},     {8, 32, 34, q8_0},     {12, 256, 144, q4_k},
+    {13, 256, 176, q5_k},  {14, 256, 210, q6_k},  {30, 1, 2, bfloat16},  {-1, 0, 0, nullptr},
+};
 
 // exp(x), within 2 units in the last place; 0 below -87. Cephes' polynomial for exp(r), r = x - n ln 2, then times 2^n.
 INLINE V exponential(V x) {
@@ -68,18 +41,34 @@ INLINE V exponential(V x) {
   return x < -87.0f ? V{} : y;
 }
 
-// R rows of the input times O rows of the weight. The R O sums stay in registers, so that a loaded register of the weight
-// serves R rows and one of the input O. Every sum is taken in LANES partial sums, over i modulo LANES, which are then
-// added in one fixed order: R and O do not enter, so a row's bits do not depend on the rows beside it.
+struct Ahead {
+  const uint8_t* at;
+  int64_t step;
+};
+
+// R rows of the input times O rows of the weight, for numbers [from, to) of `in`. The R O sums stay in registers, so that a
+// loaded register of the weight serves R rows and one of the input O; `sums` keeps them for the next numbers. Every sum is
+// taken in LANES partial sums, over i modulo LANES, which are added in one fixed order in the end: neither R, O nor `from`
+// enter, so a row's bits do not depend on the rows beside it.
 template <int R, int O>
-void block(const float* x, const float* w, const float* bias, float* y, int64_t in, int64_t stride, bool add) {
-  V sums[R][O] = {};
-  pieces(in, [&](int64_t i, auto load, auto) INLINE_LAMBDA {
+void block(const float* x, const float* w, int64_t from, int64_t to, V* kept, const float* bias, float* y, int64_t in,
+           int64_t stride, bool add, Ahead& ahead) {
+  V sums[R][O];
+#pragma GCC unroll 6
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int o = 0; o < O; ++o) sums[r][o] = from ? kept[r * O + o] : V{};
+  const uint8_t* at = ahead.at;
+  const int64_t step = ahead.step;
+  pieces(to - from, [&](int64_t i, auto load, auto) INLINE_LAMBDA {
+    i += from;
     V weights[O];
 #pragma GCC unroll 4
-    for (int o = 0; o < O; ++o) {
-      weights[o] = load(w + o * in + i);
-      __builtin_prefetch(w + (o + O) * in + i);
+    for (int o = 0; o < O; ++o) weights[o] = load(w + o * in + i);
+    if (R > 2) {
+      __builtin_prefetch(at, 0, 2);
+      __builtin_prefetch(at + 64, 0, 2);
+      at += step;
     }
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
@@ -88,49 +77,79 @@ void block(const float* x, const float* w, const float* bias, float* y, int64_t 
       for (int o = 0; o < O; ++o) sums[r][o] += weights[o] * values;
     }
   });
+  ahead.at = at;
+  if (to < in) {
+#pragma GCC unroll 6
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int o = 0; o < O; ++o) kept[r * O + o] = sums[r][o];
+    return;
+  }
 #pragma GCC unroll 6
   for (int r = 0; r < R; ++r) {
-    float* to = y + r * stride;
+    float* at = y + r * stride;
     if constexpr (O == 4) {
-      Four total = sum_lanes({fold(sums[r][0]), fold(sums[r][1]), fold(sums[r][2]), fold(sums[r][3])});
+      Four total = sums_of(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
       if (bias) total += load_four(bias);
-      if (add) total += load_four(to);
-      __builtin_memcpy(to, &total, sizeof total);
+      if (add) total += load_four(at);
+      __builtin_memcpy(at, &total, sizeof total);
     } else {
       float total = sum(sums[r][0]);
       if (bias) total += *bias;
-      if (add) total += *to;
-      *to = total;
+      if (add) total += *at;
+      *at = total;
     }
   }
 }
 
-// O outputs of all rows: groups of at most kRows rows, as even as they get.
-template <int O>
-void outputs(const float* x, const float* w, const float* bias, float* y, int64_t rows, int64_t in, int64_t stride, bool add) {
-  for (int64_t groups = (rows + kRows - 1) / kRows; groups > 0; --groups) {
-    int64_t count = (rows + groups - 1) / groups;
-    switch (count) {
-      case 1: block<1, O>(x, w, bias, y, in, stride, add); break;
-      case 2: block<2, O>(x, w, bias, y, in, stride, add); break;
-      case 3: block<3, O>(x, w, bias, y, in, stride, add); break;
+// R rows and the outputs of a tile. So many numbers of the rows at a time as stay in the nearest cache while those of the
+// tile come from the next.
+template <int R>
+void tile(const float* x, const float* w, const float* bias, float* y, int64_t outputs, int64_t in, int64_t stride, bool add,
+          Ahead& ahead) {
+  V kept[R * kTile];
+  for (int64_t from = 0; from < in; from += kAtOnce) {
+    int64_t to = std::min(in, from + kAtOnce), o = 0;
+    for (; o + 4 <= outputs; o += 4) {
+      block<R, 4>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, stride, add, ahead);
+    }
+    for (; o < outputs; ++o)
+      block<R, 1>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, stride, add, ahead);
+  }
+}
+
+// Outputs [first, last) of all rows, in groups of at most kRows rows, as even as they get. `expanded`: room for a tile of
+// the weight.
+void product(const float* x, const Product& p, int64_t first, int64_t last, int64_t rows, int64_t in, float* expanded) {
+  const int64_t groups = (rows + kRows - 1) / kRows;
+  const int64_t size = groups == 1 ? 4 : kTile;  // many rows use a tile again and again, few want it near
+  const int64_t step = 4 * LANES * p.row_bytes / (groups * in);
+  for (int64_t next; first < last; first = next) {
+    next = std::min(first + size, last);
+    const uint8_t* stored = p.weight + first * p.row_bytes;
+    Ahead ahead{stored + size * p.row_bytes, step};
+    auto w = (const float*)stored;
+    if (p.expand) {
+      p.expand(stored, expanded, (next - first) * in);
+      w = expanded;
+    }
+    const float* bias = p.bias ? p.bias + first : nullptr;
+    const float* from = x;
+    float* y = p.output + first;
+    for (int64_t group = 0, count; group < groups; ++group, from += count * in, y += count * p.stride) {
+      count = (rows + group) / groups;  // these add up to `rows`
+      switch (count) {
+        case 1: tile<1>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
+        case 2: tile<2>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
+        case 3: tile<3>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
 #if LANES == 16
-      case 4: block<4, O>(x, w, bias, y, in, stride, add); break;
-      case 5: block<5, O>(x, w, bias, y, in, stride, add); break;
-      case 6: block<6, O>(x, w, bias, y, in, stride, add); break;
+        case 4: tile<4>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
+        case 5: tile<5>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
+        case 6: tile<6>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
 #endif
+      }
     }
-    rows -= count, x += count * in, y += count * stride;
   }
-}
-
-// Outputs [first, last) of all rows.
-void product(const float* x, const Product& p, int64_t first, int64_t last, int64_t rows, int64_t in) {
-  auto from = [&](int64_t o) { return p.bias ? p.bias + o : nullptr; };
-  for (; first + 4 <= last; first += 4)
-    outputs<4>(x, p.weight + first * in, from(first), p.output + first, rows, in, p.stride, p.add);
-  for (; first < last; ++first)
-    outputs<1>(x, p.weight + first * in, from(first), p.output + first, rows, in, p.stride, p.add);
 }
 
 void norm(const float* x, const float* weight, float* y, int64_t size, float epsilon) {
@@ -158,38 +177,44 @@ void gated(float* gate, const float* up, int64_t size) {
   });
 }
 
-// R <= kRows queries that share keys: scores, softmax, the mean of the values. `scores`: room for R rows of `span`.
-void attend(const Attention& a, const float* queries, const float* keys, const float* values, const float* const* masks,
+// R <= kRows queries that share keys: scores, softmax, the mean of the values. Only the places that a query sees enter, in
+// their order, so that its bits depend neither on where in the cache they lie nor on what else is there. `scores`: room for
+// R rows of `span`.
+void attend(const Attention& a, const float* queries, const float* keys, const float* values, const Seen* seen,
             float* const* outputs_of, int64_t rows, float* scores) {
-  Product all{keys, nullptr, scores, a.span, a.span, false};
-  product(queries, all, 0, a.span, rows, a.dimension);
+  int32_t end = 0;
+  for (int64_t r = 0; r < rows; ++r) end = std::max(end, seen[r].places[seen[r].count - 1] + 1);
+  Product all{(const uint8_t*)keys, a.dimension * (int64_t)sizeof(float), nullptr, nullptr, scores, end, a.span, false};
+  product(queries, all, 0, end, rows, a.dimension, nullptr);
   for (int64_t r = 0; r < rows; ++r) {
     float* row = scores + r * a.span;
-    const float* mask = masks[r];
-    V best = -std::numeric_limits<float>::max() - V{};
+    const auto [places, count] = seen[r];
     int64_t s = 0;
-    for (; s + LANES <= a.span; s += LANES) {
-      V score = load(row + s) * a.scale + load(mask + s);
-      store(row + s, score);
-      best = score > best ? score : best;
+    for (; s + LANES <= count; s += LANES) {
+      if (places[s + LANES - 1] == places[s] + LANES - 1) {
+        store(row + s, load(row + places[s]) * a.scale);
+      } else {
+        for (int64_t i = s; i < s + LANES; ++i) row[i] = row[places[i]] * a.scale;
+      }
     }
-    float largest = -std::numeric_limits<float>::max();
+    for (; s < count; ++s) row[s] = row[places[s]] * a.scale;
+    V best = row[0] - V{};
+    for (s = 0; s + LANES <= count; s += LANES) best = load(row + s) > best ? load(row + s) : best;
+    float largest = *std::max_element(row + s - (s == count), row + count);
     for (int i = 0; i < LANES; ++i) largest = std::max(largest, best[i]);
-    for (; s < a.span; ++s) largest = std::max(largest, row[s] = row[s] * a.scale + mask[s]);
     V mass{};
-    pieces(a.span, [&](int64_t s, auto load, auto store) {
+    pieces(count, [&](int64_t s, auto load, auto store) {
       V e = exponential(load(row + s) - largest);
       store(row + s, e);
       mass += load(row + s);  // without the lanes beyond the end
     });
-    float total = sum(mass);
-    float share = total == 0 ? 0 : 1 / total;  // padding may attend to nothing
+    float share = 1 / sum(mass);
     constexpr int kPieces = 4;
     for (int64_t first = 0; first < a.dimension; first += kPieces * LANES) {
       V sums[kPieces] = {};
       int64_t size = std::min<int64_t>(a.dimension - first, kPieces * LANES);
-      for (int64_t s = 0; s < a.span; ++s) {
-        const float* from = values + s * a.dimension + first;
+      for (int64_t s = 0; s < count; ++s) {
+        const float* from = values + places[s] * a.dimension + first;
         float weight = row[s];
         if (size == kPieces * LANES) {
 #pragma GCC unroll 4
@@ -203,4 +228,4 @@ void attend(const Attention& a, const float* queries, const float* keys, const f
   }
 }
 
-constexpr Kernels kKernels{product, norm, rotate, gated, attend, kRows};
+constexpr Kernels kKernels{kFormats, product, norm, rotate, gated, attend, kRows};

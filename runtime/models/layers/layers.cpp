@@ -1,11 +1,17 @@
 #include "layers.h"
 
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define DRAFTCERT_X86
+#include <immintrin.h>
+#endif
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -25,25 +31,30 @@ INLINE Four load_four(const float* from) {
   return v;
 }
 
-// (v[0] + v[1]) + (v[2] + v[3]) of each of four.
-INLINE Four sum_lanes(const Four (&v)[4]) {
-  Four low = Four{v[0][0], v[1][0], v[0][2], v[1][2]} + Four{v[0][1], v[1][1], v[0][3], v[1][3]};
-  Four high = Four{v[2][0], v[3][0], v[2][2], v[3][2]} + Four{v[2][1], v[3][1], v[2][3], v[3][3]};
-  return Four{low[0], low[1], high[0], high[1]} + Four{low[2], low[3], high[2], high[3]};
-}
+using Expand = void (*)(const uint8_t* from, float* to, int64_t size);
+
+// How weights are stored: gguf's number for it, and how many weights are how many bytes. `expand`: the float32 numbers that
+// they are, exactly as gguf's reference implementation dequantises them; null where they are stored as such.
+struct Format { int64_t number, weights, bytes; Expand expand; };
 
 // A linear layer of `out` outputs, a row of them every `stride` numbers; `add`: to what is there.
-struct Product { const float *weight, *bias; float* output; int64_t out, stride; bool add; };
+struct Product { const uint8_t* weight; int64_t row_bytes; Expand expand; const float* bias; float* output; int64_t out, stride; bool add; };
+
+constexpr int64_t kTile = 16;  // outputs of a product that are worked on at once
 
 struct Attention { int64_t span, dimension; float scale; };
 
+// The places of the cache that a node sees, ascending; itself at least.
+struct Seen { const int32_t* places; int64_t count; };
+
 struct Kernels {
-  void (*product)(const float* x, const Product&, int64_t first, int64_t last, int64_t rows, int64_t in);
+  const Format* formats;  // the last with number -1
+  void (*product)(const float* x, const Product&, int64_t first, int64_t last, int64_t rows, int64_t in, float* expanded);
   void (*norm)(const float* x, const float* weight, float* y, int64_t size, float epsilon);
   void (*rotate)(const float* x, const float* cosine, const float* sine, float* y, int64_t dimension);
   void (*gated)(float* gate, const float* up, int64_t size);
-  void (*attend)(const Attention&, const float* queries, const float* keys, const float* values,
-                 const float* const* masks, float* const* outputs, int64_t rows, float* scores);
+  void (*attend)(const Attention&, const float* queries, const float* keys, const float* values, const Seen*,
+                 float* const* outputs, int64_t rows, float* scores);
   int rows;
 };
 
@@ -53,12 +64,10 @@ namespace portable {
 }
 #undef LANES
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define DRAFTCERT_X86
-
+#ifdef DRAFTCERT_X86
 #define LANES 8
 #pragma GCC push_options
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 namespace avx2 {
 #include "layer_kernel.h"
 }
@@ -67,7 +76,7 @@ namespace avx2 {
 
 #define LANES 16
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx2,fma,prefer-vector-width=512")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx2,fma,f16c,prefer-vector-width=512")
 namespace avx512 {
 #include "layer_kernel.h"
 }
@@ -86,7 +95,8 @@ constexpr const Kernels* kLevels[] = {
 // The kernels of a level, -1 for the widest; null where the machine lacks it.
 const Kernels* kernels(int level) {
 #ifdef DRAFTCERT_X86
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                               __builtin_cpu_supports("f16c");
   static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                                  __builtin_cpu_supports("avx512dq");
   int widest = has_avx512 ? 2 : has_avx2 ? 1 : 0;
@@ -96,30 +106,61 @@ const Kernels* kernels(int level) {
   return level > widest ? nullptr : kLevels[level < 0 ? widest : level];
 }
 
-constexpr int64_t kBlock = 4;           // outputs handed to a thread at once
 constexpr int64_t kWorthThreads = 4096;  // numbers from which another thread pays
+
+struct alignas(64) Line { float numbers[16]; };
+
+// Memory that begins with a line of the cache: a register that lies across two takes twice as long to load.
+struct Memory {
+  std::vector<Line> lines;
+  float* of(int64_t size) {
+    if (lines.size() < size_t(size + 15) / 16) lines.resize((size + 15) / 16);
+    return lines.data()->numbers;
+  }
+};
+
+struct Room { Memory numbers, expanded; };  // of the rows; and of each thread, a tile of weights
+
+int this_thread() {
+#ifdef _OPENMP
+  return omp_get_thread_num();
+#else
+  return 0;
+#endif
+}
+
+const Format* format_of(const Kernels& run, const draftcert_matrix& matrix) {
+  const Format* format = run.formats;
+  while (format->number != matrix.format && format->number >= 0) ++format;
+  return format;
+}
+
+Product linear(const Kernels& run, const draftcert_matrix& weight, int64_t in, const float* bias, float* output, int64_t out, bool add = false) {
+  const Format* format = format_of(run, weight);
+  return {(const uint8_t*)weight.data, in / format->weights * format->bytes, format->expand, bias, output, out, out, add};
+}
 
 // Several products of the same rows.
 template <size_t N>
-void products(const Kernels& run, const float* x, const Product (&all)[N], int64_t rows, int64_t in, int threads) {
-  int64_t blocks = 0;
-  for (const Product& p : all) blocks += (p.out + kBlock - 1) / kBlock;
+void products(const Kernels& run, const float* x, const Product (&all)[N], int64_t rows, int64_t in, Room& room, int threads) {
+  int64_t tiles = 0;
+  for (const Product& p : all) tiles += (p.out + kTile - 1) / kTile;
+  float* expanded = room.expanded.of(threads * kTile * in);
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t index = 0; index < blocks; ++index) {
-    int64_t block = index;
+  for (int64_t index = 0; index < tiles; ++index) {
+    int64_t tile = index;
     const Product* p = all;
-    for (int64_t count; block >= (count = (p->out + kBlock - 1) / kBlock); ++p) block -= count;
-    run.product(x, *p, block * kBlock, std::min((block + 1) * kBlock, p->out), rows, in);
+    for (int64_t count; tile >= (count = (p->out + kTile - 1) / kTile); ++p) tile -= count;
+    run.product(x, *p, tile * kTile, std::min((tile + 1) * kTile, p->out), rows, in, expanded + this_thread() * kTile * in);
   }
 }
 
 void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_layer& layer, float* hidden,
-                const float* cosine, const float* sine, std::vector<float>& room, int threads) {
+                const float* cosine, const float* sine, Room& room, int threads) {
   const int64_t rows = s.batch * s.nodes, d = s.dimension, group = s.heads / s.key_heads;
   const int64_t q_size = s.heads * d, k_size = s.key_heads * d;
   const int64_t tasks_a_key = (group * s.nodes + run.rows - 1) / run.rows, score_size = run.rows * s.span;
-  room.resize(rows * (s.hidden + 2 * q_size + 2 * k_size + q_size + 2 * s.intermediate) + threads * score_size);
-  float* normed = room.data();
+  float* normed = room.numbers.of(rows * (s.hidden + 3 * q_size + 2 * k_size + 2 * s.intermediate) + threads * score_size);
   float* q = normed + rows * s.hidden;
   float* k = q + rows * q_size;
   float* v = k + rows * k_size;
@@ -135,10 +176,10 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
 
   norm_all(layer.attention_norm);
   products(run, normed,
-           {{layer.query, layer.query_bias, q, q_size, q_size, false},
-            {layer.key, layer.key_bias, k, k_size, k_size, false},
-            {layer.value, layer.value_bias, v, k_size, k_size, false}},
-           rows, s.hidden, threads);
+           {linear(run, layer.query, s.hidden, layer.query_bias, q, q_size),
+            linear(run, layer.key, s.hidden, layer.key_bias, k, k_size),
+            linear(run, layer.value, s.hidden, layer.value_bias, v, k_size)},
+           rows, s.hidden, room, threads);
 
 #pragma omp parallel for num_threads(threads) schedule(static) if (rows * q_size > kWorthThreads)
   for (int64_t r = 0; r < rows; ++r) {
@@ -163,38 +204,36 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
   const Attention attention{s.span, d, s.scale};
 #pragma omp parallel num_threads(threads)
   {
-#ifdef _OPENMP
-    float* own = scores + omp_get_thread_num() * score_size;
-#else
-    float* own = scores;
-#endif
+    float* own = scores + this_thread() * score_size;
 #pragma omp for schedule(static)
     for (int64_t task = 0; task < s.batch * s.key_heads * tasks_a_key; ++task) {
       int64_t shared = task / tasks_a_key, first = task % tasks_a_key * run.rows;
       int64_t sequence = shared / s.key_heads, head = shared % s.key_heads;
       int64_t count = std::min<int64_t>(run.rows, group * s.nodes - first);
-      const float* masks[8];
+      Seen seen[8];
       float* outputs[8];
       for (int64_t i = 0; i < count; ++i) {
         int64_t row = sequence * s.nodes + (first + i) / group;
-        masks[i] = layer.mask + row * s.span;
+        seen[i] = {layer.places + layer.starts[row], layer.starts[row + 1] - layer.starts[row]};
         outputs[i] = attended + row * q_size + (head * group + (first + i) % group) * d;
       }
       int64_t place = shared * s.capacity * d;
       run.attend(attention, grouped + (shared * s.nodes * group + first) * d, layer.keys + place, layer.values + place,
-                 masks, outputs, count, own);
+                 seen, outputs, count, own);
     }
   }
-  products(run, attended, {{layer.output, layer.output_bias, hidden, s.hidden, s.hidden, true}}, rows, q_size, threads);
+  products(run, attended, {linear(run, layer.output, q_size, layer.output_bias, hidden, s.hidden, true)}, rows, q_size, room,
+           threads);
 
   norm_all(layer.mlp_norm);
   products(run, normed,
-           {{layer.gate, layer.gate_bias, gate, s.intermediate, s.intermediate, false},
-            {layer.up, layer.up_bias, up, s.intermediate, s.intermediate, false}},
-           rows, s.hidden, threads);
+           {linear(run, layer.gate, s.hidden, layer.gate_bias, gate, s.intermediate),
+            linear(run, layer.up, s.hidden, layer.up_bias, up, s.intermediate)},
+           rows, s.hidden, room, threads);
 #pragma omp parallel for num_threads(threads) schedule(static) if (rows * s.intermediate > kWorthThreads)
   for (int64_t r = 0; r < rows; ++r) run.gated(gate + r * s.intermediate, up + r * s.intermediate, s.intermediate);
-  products(run, gate, {{layer.down, layer.down_bias, hidden, s.hidden, s.hidden, true}}, rows, s.intermediate, threads);
+  products(run, gate, {linear(run, layer.down, s.intermediate, layer.down_bias, hidden, s.hidden, true)}, rows,
+           s.intermediate, room, threads);
 }
 
 }  // namespace
@@ -203,16 +242,64 @@ extern "C" int draftcert_layers(const draftcert_shape* shape, const draftcert_la
                                 const float* cosine, const float* sine, int threads, int level) {
   const Kernels* run = kernels(level);
   if (!run) return -1;
-  std::vector<float> room;
+  Room room;
   for (int64_t i = 0; i < shape->layers; ++i)
     layer_pass(*run, *shape, layers[i], hidden, cosine, sine, room, threads);
   return 0;
 }
 
-extern "C" int draftcert_linear(const float* input, const float* weight, const float* bias, float* output, int64_t rows,
-                                int64_t in, int64_t out, int threads, int level) {
+extern "C" int draftcert_norm(const float* input, const float* weight, float* output, int64_t rows, int64_t size,
+                              float epsilon, int level) {
   const Kernels* run = kernels(level);
   if (!run) return -1;
-  products(*run, input, {{weight, bias, output, out, out, false}}, rows, in, threads);
+  for (int64_t r = 0; r < rows; ++r) run->norm(input + r * size, weight, output + r * size, size, epsilon);
   return 0;
+}
+
+extern "C" int draftcert_linear(const float* input, const draftcert_matrix* weight, const float* bias, float* output,
+                                int64_t rows, int64_t in, int64_t out, int threads, int level) {
+  const Kernels* run = kernels(level);
+  if (!run) return -1;
+  Room room;
+  products(*run, input, {linear(*run, *weight, in, bias, output, out)}, rows, in, room, threads);
+  return 0;
+}
+
+extern "C" int64_t draftcert_row_bytes(int64_t format, int64_t in) {
+  const Format* found = format_of(portable::kKernels, {nullptr, format});
+  return found->weights == 0 || in % found->weights ? -1 : in / found->weights * found->bytes;
+}
+
+extern "C" int draftcert_expand(const draftcert_matrix* weight, int64_t rows, int64_t in, float* output, int threads,
+                                int level) {
+  const Kernels* run = kernels(level);
+  if (!run) return -1;
+  const Product p = linear(*run, *weight, in, nullptr, nullptr, rows);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t r = 0; r < rows; ++r) {
+    if (p.expand)
+      p.expand(p.weight + r * p.row_bytes, output + r * in, in);
+    else
+      std::memcpy(output + r * in, p.weight + r * p.row_bytes, p.row_bytes);
+  }
+  return 0;
+}
+
+extern "C" int draftcert_same(const draftcert_matrix* weight, int64_t rows, int64_t in, const float* numbers, int threads,
+                              int level) {
+  const Kernels* run = kernels(level);
+  if (!run) return -1;
+  const Product p = linear(*run, *weight, in, nullptr, nullptr, rows);
+  bool same = true;
+#pragma omp parallel num_threads(threads) reduction(&& : same)
+  {
+    std::vector<float> row(in);
+#pragma omp for schedule(static)
+    for (int64_t r = 0; r < rows; ++r) {
+      const void* expanded = p.weight + r * p.row_bytes;
+      if (p.expand) p.expand(p.weight + r * p.row_bytes, row.data(), in), expanded = row.data();
+      same = same && !std::memcmp(expanded, numbers + r * in, in * sizeof(float));
+    }
+  }
+  return same;
 }
