@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import mmap
@@ -87,9 +88,9 @@ def writable_folder(path: str | Path) -> Path:
     return path
 
 
-def remove_partial(folder: Path, name: str = "*") -> None:
-    """Remove what killed processes left of writing `name`; only for the one that holds the lock on writing it."""
-    for partial in folder.glob(f".{name}.*.partial"):
+def remove_partial(folder: Path, name: str = "") -> None:
+    """Remove what killed processes left of writing `name`, or anything; only for the one that holds the lock on it."""
+    for partial in folder.glob(f".{glob.escape(name[:40])}*.partial"):
         _remove(partial)
 
 
@@ -255,6 +256,7 @@ def json_lines(path: str | Path, head: Any) -> Iterator[tuple[list[Any], Callabl
     """
     path = Path(path)
     with locked(path.with_name(f"{path.name}.lock"), f"{path}", wait=False):
+        remove_partial(path.parent, f"{path.name}.")
         whole = _whole_lines(path)
         documents = [_unsealed(line) for line in whole]
         if documents and documents[0] is None:
