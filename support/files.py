@@ -44,7 +44,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         DraftcertError: the system refuses to write; the message names `path` and the reason.
     """
     path = Path(os.path.realpath(path))
-    partial = path.with_name(f".{path.name[:40]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.partial")
+    partial = path.with_name(f".{_short(path.name)}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         _remove_orphans(path.parent)
         yield partial
@@ -90,8 +90,13 @@ def writable_folder(path: str | Path) -> Path:
 
 def remove_partial(folder: Path, name: str = "") -> None:
     """Remove what killed processes left of writing `name`, or anything; only for the one that holds the lock on it."""
-    for partial in folder.glob(f".{glob.escape(name[:40])}*.partial"):
+    for partial in folder.glob(f".{glob.escape(_short(name))}*.partial"):
         _remove(partial)
+
+
+def _short(name: str) -> str:
+    """As much of a name as leaves room for more: systems take 255 bytes."""
+    return name.encode(errors="surrogateescape")[:150].decode(errors="ignore")
 
 
 @cache
