@@ -114,7 +114,7 @@ def test_a_kill_before_any_step_changes_nothing_in_the_end(work, tmp_path, monke
     assert in_a_process(work, undisturbed, prompts)
     expected = contents(undisturbed)
     assert expected
-    for last in range(500):
+    for last in range(0, 500, 2 if work is audit else 1):  # every other one of many
         folder = tmp_path / str(last)
         folder.mkdir()
         monkeypatch.setattr(cache, "user_cache_path", lambda name, folder=folder: folder)
@@ -159,7 +159,7 @@ def test_a_write_that_is_not_synced_or_not_renamed_is_noticed(tmp_path):
 
 def test_of_two_that_claim_one_folder_at_once_one_gets_it(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "Worker", Stub)
-    for pair in range(20):
+    for pair in range(8):
         folder, go = tmp_path / f"folder-{pair}", tmp_path / f"go-{pair}"
         children = []
         for number in range(2):
