@@ -28,7 +28,9 @@ def check(
     mutations: Annotated[
         bool, typer.Option(help="Change every theorem and formula in every way: each false one must be refused.")
     ] = False,
-    update_ledger: Annotated[bool, typer.Option(help="Write the ledger this run reproduces, if all holds.")] = False,
+    update_ledger: Annotated[
+        bool, typer.Option(help="Write what this run has shown into the ledger, and the hashes of Coq's statements.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check every derivation step, every formula and the formal proofs, and reproduce the ledger.
@@ -40,10 +42,13 @@ def check(
     from ..proofs_check import ledger
     from ..proofs_check.bridge import BridgeCase
     from ..proofs_check.bridge import bridge as certify_in_coq
+    from ..proofs_check.formal import commit_statements, coq_version
     from ..theory.theorems import THEOREMS
 
     if bridge and not coq:
         raise DraftcertError("--bridge needs Coq: leave out --no-coq")
+    if update_ledger and coq and coq_version():
+        commit_statements()
     with progress() as bar, TemporaryDirectory() as compiled:
         formal = bar.add_task("Coq", total=None, visible=coq)
         task = bar.add_task("theorems", total=None if only else len(THEOREMS))
@@ -62,10 +67,13 @@ def check(
                 Path(compiled),
             )
         mutated = _mutate(report, bar) if mutations else None
-    ok = report.ok and (bridged is None or bridged.ok) and (mutated is None or not mutated.unexplained)
+    survivors = ()
+    if mutated is not None and only is None:
+        survivors = ledger.differences(ledger.entries((), None, mutated), ledger.committed(), ["survivor"])
+    ok = report.ok and (bridged is None or bridged.ok) and (mutated is None or not (mutated.unexplained or survivors))
     if update_ledger and only is None and all(t.proved for t in report.theorems):
-        write_whole(ledger.PATH, ledger.text(report.proved))
-        err.print("the ledger is written; check again to see it reproduced")
+        write_whole(ledger.PATH, ledger.text(ledger.entries(report.proved, report.formal, mutated)))
+        err.print("the ledger holds what ran now; check again to see it reproduced")
     if as_json:
         certified = None if bridged is None else {"cases": len(bridged.cases), "ok": bridged.ok}
         noticed = None if mutated is None else {"mutants": len(mutated.mutants), "caught": mutated.share}
@@ -77,6 +85,8 @@ def check(
             out.print(f"bridge: {len(bridged.cases)} values {state}")
         if mutated is not None:
             _show_mutations(mutated)
+            for difference in survivors:
+                out.print(f"ledger: {difference}", style="red")
     finish(ok)
 
 
@@ -129,7 +139,7 @@ def _show_mutations(mutated: Tally) -> None:
 
     out.print(f"mutations: {len(mutated.mutants)} changes, {mutated.share:.2%} refused")
     for mutant in mutated.survivors:
-        why = EXPLAINED.get((mutant.theorem, mutant.place, mutant.change))
+        why = EXPLAINED.get(mutant.identity)
         words = f"{mutant.theorem}, {mutant.place}: {mutant.change} goes through: {why or 'NOT EXPLAINED'}"
         out.print(words, style="" if why else "red")
 

@@ -12,7 +12,7 @@ from ..theory import DraftcertError, Formula
 from ..theory.theorem import Theorem
 from ..theory.theorems import EVERY_FORMULA, THEOREMS
 from .formal import INSTALL, FormalAudit, audit_coq, coq_version
-from .ledger import Entries, committed, entries
+from .ledger import committed, differences, entries
 from .prover import FORMAL_UNCHECKED, Outcome, ProofError, Proved, examine, mint_formula
 
 
@@ -137,7 +137,10 @@ def check(
             continue
         proved.append(minted)
         formula_reports.append(FormulaReport(formula.name, formula.sha256, True, minted.by))
-    difference = _difference(entries(proved)) if only is None else None
+    difference = None
+    if only is None:
+        kinds = ["theorem", "formula", *(["coq"] if formal else [])]
+        difference = differences(entries(proved, formal), committed(), kinds)
     return CheckReport(tuple(reports), tuple(formula_reports), formal, coq_says, difference, tuple(proved))
 
 
@@ -166,21 +169,3 @@ def _chosen(
         for theorem in theorems.values()
         if theorem.name in names or any(e.formula.name in names for e in theorem.establishes)
     ]
-
-
-def _difference(found: Entries) -> tuple[str, ...]:
-    """In words, how this run's entries differ from the committed ones."""
-    before = committed()
-    lines = [
-        f"{(found.get(key) or before[key])['name']} ({key[:12]}) is {state}"
-        for key in sorted(found.keys() | before.keys())
-        for state in [
-            "not in the committed ledger"
-            if key not in before
-            else "in the committed ledger but was not proved now"
-            if key not in found
-            else "recorded differently"
-        ]
-        if found.get(key) != before.get(key)
-    ]
-    return tuple(lines)

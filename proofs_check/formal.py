@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..support.files import write_whole
+from ..support.files import read_json, write_whole
 from ..theory import DraftcertError
 from .vernacular import PROOFS, SPOKEN, defined_names, problems_of, source_names
 
@@ -96,7 +96,8 @@ def statements(folder: Path = FOLDER) -> dict[str, str]:
 
 
 def _records(folder: Path) -> list[dict[str, str]]:
-    return json.loads((folder / STATEMENTS).read_text())
+    path = folder / STATEMENTS
+    return read_json(path) if path.is_file() else []
 
 
 def _check(folder: Path, work: Path, progress: Progress) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from functools import cache
@@ -10,6 +11,8 @@ from typing import Any
 
 from ..support.files import read_json
 from ..theory import Formula
+from .formal import FormalAudit, statements
+from .mutation import EXPLAINED, Tally
 from .prover import Proved
 
 PATH = Path(__file__).resolve().with_name("ledger.json")
@@ -17,19 +20,70 @@ PATH = Path(__file__).resolve().with_name("ledger.json")
 Entries = dict[str, dict[str, Any]]
 
 
-def entries(proved: Iterable[Proved]) -> Entries:
-    """What the ledger says of these, without anything that differs between runs."""
+def entries(proved: Iterable[Proved], audit: FormalAudit | None = None, mutations: Tally | None = None) -> Entries:
+    """What the ledger says of a run: what was proved, with what Coq confirmed and which mutations went through.
+
+    It says nothing of what did not run, so a ledger that was written without Coq shows it.
+    """
     found = {
         each.sha256: {"kind": each.kind, "name": each.name, "method": each.method}
-        | ({"by": list(each.by)} if each.by else {})
+        | {
+            key: list(names)
+            for key, names in (("claimed", each.claimed), ("by", each.by), ("formal", each.formal))
+            if names
+        }
         for each in proved
     }
+    if audit:
+        found |= {
+            sha256: {"kind": "coq", "name": name, "method": "coqc, coqchk", "version": audit.version}
+            for name, sha256 in statements().items()
+            if audit.theorems.get(name)
+        }
+    if mutations:
+        found |= {
+            hashlib.sha256(repr(each.identity).encode()).hexdigest(): {
+                "kind": "survivor",
+                "name": each.theorem,
+                "place": each.place,
+                "change": each.change,
+                "why": EXPLAINED.get(each.identity, "not explained"),
+            }
+            for each in mutations.survivors
+        }
     return dict(sorted(found.items(), key=lambda item: (item[1]["kind"], item[1]["name"], item[0])))
 
 
-def text(proved: Iterable[Proved]) -> str:
+def differences(found: Entries, before: Entries, kinds: Iterable[str]) -> tuple[str, ...]:
+    """In words, how a run's entries differ from those of a ledger, in the kinds that ran."""
+    found, before = (_comparable(each, set(kinds)) for each in (found, before))
+    return tuple(
+        f"{(found.get(key) or before[key])['name']} ({key[:12]}) is {state}"
+        for key in sorted(found.keys() | before.keys())
+        for state in [
+            "not in the committed ledger"
+            if key not in before
+            else "in the committed ledger but was not proved now"
+            if key not in found
+            else "recorded differently"
+        ]
+        if found.get(key) != before.get(key)
+    )
+
+
+def _comparable(entries: Entries, kinds: set[str]) -> Entries:
+    """Without what did not run, and without what differs between versions of Coq."""
+    left_out = {"version"} if "coq" in kinds else {"version", "formal"}
+    return {
+        sha256: {key: value for key, value in entry.items() if key not in left_out}
+        for sha256, entry in entries.items()
+        if entry["kind"] in kinds
+    }
+
+
+def text(found: Entries) -> str:
     """The file's content."""
-    return json.dumps(entries(proved), indent=1) + "\n"
+    return json.dumps(found, indent=1) + "\n"
 
 
 @cache

@@ -53,6 +53,11 @@ class Mutant:
     caught: bool
     reason: str = ""
 
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What was changed, whatever became of it."""
+        return self.theorem, self.place, self.change
+
 
 @dataclass(frozen=True)
 class Tally:
@@ -73,7 +78,7 @@ class Tally:
     @property
     def unexplained(self) -> tuple[Mutant, ...]:
         """Survivors that are not known to be true statements: holes, until shown otherwise."""
-        return tuple(m for m in self.survivors if (m.theorem, m.place, m.change) not in EXPLAINED)
+        return tuple(m for m in self.survivors if m.identity not in EXPLAINED)
 
 
 def changed_expressions(e: Expression) -> Iterator[tuple[str, Expression]]:

@@ -64,7 +64,7 @@ def problems_of(folder: Path) -> Iterator[str]:
     if not (folder / PROJECT).is_file():
         yield f"there is no {PROJECT}"
         return
-    option, *names = (folder / PROJECT).read_text().splitlines()
+    option, *names = (folder / PROJECT).read_text().splitlines() or [""]
     if option != OPTION:
         yield f"{PROJECT} begins with '{option}', not with '{OPTION}'"
     yield from (

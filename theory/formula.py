@@ -54,10 +54,12 @@ class Formula:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of all that gives the formula its meaning; names of things and prose are left out."""
+        """Hash of what the formula means and of the words that say so; its name and its source are left out."""
         meaning = [
-            [[sympy.srepr(a.symbol), sympy.srepr(a.domain), a.axis] for a in self.arguments],
+            [[sympy.srepr(a.symbol), sympy.srepr(a.domain), a.axis, a.meaning] for a in self.arguments],
             *(sympy.srepr(part) for part in (self.expression, self.stable, self.constraint)),
             self.sum_over,
+            self.unit,
+            self.statement,
         ]
         return hashlib.sha256(json.dumps(meaning).encode()).hexdigest()

@@ -364,8 +364,8 @@ class RuleBound:
     an infimum) or greatest of those whose domains hold the parameters too. `at` gives the other variables of the
     claims, each in terms of all these and of the ones before it.
 
-    This applies claims to rules and is no claim itself: the kernel does not decide it, and it is no part of a theorem's
-    hash. `numerics.margin_bounds` evaluates it, and `numerics.sharpness` tries to refute it.
+    This applies claims to rules and is no claim itself: the prover decides the claims that its value is taken from, and
+    their end. `numerics.margin_bounds` evaluates it, and `numerics.sharpness` tries to refute it.
     """
 
     rule: RuleFamily
@@ -438,11 +438,13 @@ class WorkedRow:
 class Establishes:
     """That a formula is what the theorem speaks about, with its symbols renamed by `renamed`.
 
-    The formula must occur as a side or a value of one of the theorem's conclusions.
+    A conclusion about rows must say so: the formula is the value of a bound, a level, a divergence. Or, with
+    `parameter`, it is the parameter of an extremal family as a function of the margin to the family's last token.
     """
 
     formula: Formula
     renamed: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+    parameter: sympy.Symbol | None = None
 
 
 @dataclass(frozen=True)
@@ -485,10 +487,9 @@ class Theorem:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of all that is claimed and how it is shown; prose and names are left out."""
-        content = [[canonical(claim) for _, claim in self.claims()], canonical(self.worked_points)]
-        established = [[e.formula.sha256, canonical(e.renamed)] for e in self.establishes]
-        return hashlib.sha256(json.dumps([content, established]).encode()).hexdigest()
+        """Hash of all that is claimed, in words and as data, and how it is shown; only its name and source are not."""
+        content = [canonical(getattr(self, f.name)) for f in fields(self) if f.name not in ("name", "citation")]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def canonical(value: Any) -> Any:
@@ -497,10 +498,12 @@ def canonical(value: Any) -> Any:
         return sympy.srepr(value)
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, (Formula, RuleFamily)):
+        return value.sha256
     if is_dataclass(value):
         return [type(value).__name__, *(canonical(getattr(value, f.name)) for f in fields(value))]
     if isinstance(value, Mapping):
-        return sorted([str(key), canonical(item)] for key, item in value.items())
+        return sorted(([canonical(key), canonical(item)] for key, item in value.items()), key=repr)
     if isinstance(value, tuple):
         return [canonical(item) for item in value]
     return repr(value)

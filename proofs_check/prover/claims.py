@@ -32,6 +32,7 @@ from .families import decide_attained, decide_covered
 from .points import text_of
 from .programs import decide_optimum
 from .sums import decide_lower, decide_sum, decide_upper
+from .witness import decide_inhabited
 
 
 def decide(claim: Claim, what: str = "claim") -> str:
@@ -59,12 +60,16 @@ def _decide(claim: Claim, what: str) -> str:
         _limit(claim, what)
     elif isinstance(claim, SumEqual):
         decide_sum(claim.rows, claim.left, claim.right, claim.by, what, equal=True)
+        decide_inhabited(claim.rows, what)
     elif isinstance(claim, SumAtLeast):
         decide_sum(claim.rows, claim.left, claim.right, claim.by, what)
+        decide_inhabited(claim.rows, what)
     elif isinstance(claim, LowerBound):
         decide_lower(claim.rows, claim.value, claim.by, what)
+        decide_inhabited(claim.rows, what)
     elif isinstance(claim, UpperBound):
         decide_upper(claim.rows, claim.value, claim.by, what)
+        decide_inhabited(claim.rows, what)
     elif isinstance(claim, ExactValue):
         decide_lower(claim.rows, claim.value, claim.lower, what)
         decide_upper(claim.rows, claim.value, claim.upper, what)

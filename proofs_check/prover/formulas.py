@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import sympy
@@ -9,7 +10,7 @@ import sympy
 from ...theory.errors import DraftcertError
 from ...theory.formula import Formula
 from ...theory.theorem import (
-    AtLeast,
+    MARGIN,
     Claim,
     Domain,
     Equal,
@@ -19,36 +20,109 @@ from ...theory.theorem import (
     LowerBound,
     Optimum,
     Range,
+    Rows,
     SumAtLeast,
     SumEqual,
     Supremum,
     Theorem,
     UpperBound,
+    Value,
 )
 from .claims import decide
-from .compare import forms
+from .compare import decide_equal, forms
 from .errors import ProofError
 from .rational import ONE, Expression
-
-
-def _conclusion_sides(claim: Claim) -> tuple[Expression, ...]:
-    if isinstance(claim, (Infimum, Supremum, Optimum)):
-        return (claim.value,)
-    if isinstance(claim, (ExactValue, LowerBound, UpperBound)):
-        return (claim.value.total, *claim.value.terms.values())
-    if isinstance(claim, (Equal, AtLeast)):
-        return (claim.left, claim.right)
-    if isinstance(claim, (SumEqual, SumAtLeast)):
-        return (claim.right, *(part for term in claim.left.values() for part in sympy.Add.make_args(term)))
-    return ()
+from .sums import divergence_term
 
 
 def speaks_of(theorem: Theorem, established: Establishes) -> str:
-    """Refuse a theorem that claims to establish a formula which no conclusion of it contains."""
-    renamed = established.formula.expression.xreplace(established.renamed)
-    if not any(renamed == side for claim in theorem.conclusions for side in _conclusion_sides(claim)):
-        raise ProofError(f"{theorem.name}: no conclusion speaks of {established.formula.name} = {renamed}")
-    return "symbolic"
+    """What the theorem's conclusions say that the formula is: of rows, in a form that no other formula would fit.
+
+    That its text occurs in a true equation says nothing: it occurs in `F - F = 0` too. So the formula has to be
+
+    - the value of a claim about the certificate, or the level of the nearest rejected draft in one;
+    - what all tokens of a row have of the divergence KL(p||q), by its definition;
+    - the least sum over all drafts of terms that do not depend on it, or its D_a = ln(sum p^a q^(1-a)) / (a - 1);
+    - the parameter of a family of rows by which these have the margin.
+
+    Raises:
+        ProofError: no conclusion says any of this.
+    """
+    formula = established.formula.expression.xreplace(established.renamed)
+    for claim in theorem.conclusions:
+        if isinstance(claim, CLAIMS_OF_THE_CERTIFICATE) and (how := _of_certificate(claim, formula, established)):
+            return how
+        if isinstance(claim, SumEqual) and _is_divergence(claim, formula):
+            return "divergence"
+        if isinstance(claim, (SumAtLeast, SumEqual)) and _is_least_sum(claim, formula, established):
+            return "least divergence"
+    raise ProofError(
+        f"{theorem.name}: no conclusion says of rows what {established.formula.name} = {formula} is; an equation in "
+        "which it occurs does not"
+    )
+
+
+CLAIMS_OF_THE_CERTIFICATE = (ExactValue, LowerBound, UpperBound, Infimum, Supremum, Optimum)
+
+
+def _of_certificate(claim: Claim, formula: Expression, established: Establishes) -> str | None:
+    value = claim.value
+    if formula in ((value.total, *value.terms.values()) if isinstance(value, Value) else (value,)):
+        return {LowerBound: "lower bound", UpperBound: "upper bound"}.get(type(claim), type(claim).__name__.lower())
+    if isinstance(claim, ExactValue) and formula == claim.upper.threshold:
+        return "level"
+    parameter = established.parameter
+    if parameter is not None and isinstance(claim, (Infimum, Supremum)) and parameter in claim.family.at:
+        first, *_, last = (token.probability for token in claim.family.tokens)
+        margin = (first - last).xreplace({parameter: formula}) - MARGIN
+        decide_equal(margin, formula_domain(established.formula), f"{established.formula.name}: the family's margin")
+        return "parameter of an extremal family"
+    return None
+
+
+def _is_divergence(claim: SumEqual, formula: Expression) -> bool:
+    """Whether it says that the formula's sum is that of `p ln p - p ln q`, q being a draft: what has mass one."""
+    return claim.right == 0 and any(
+        claim.left == {c.name: divergence_term(c, draft[c.name]) - formula for c in claim.rows.classes}
+        for draft in _drafts(claim.rows)
+    )
+
+
+def _is_least_sum(claim: SumAtLeast | SumEqual, formula: Expression, established: Establishes) -> bool:
+    own = formula.free_symbols
+    if not own or any(own & term.free_symbols for term in claim.left.values()):
+        return False
+    if claim.right == formula:
+        return True
+    orders = [order for order in established.renamed.values() if order.is_Rational and order != 1]
+    return any(
+        claim.left == {c.name: sign * c.probability**a * draft[c.name] ** (1 - a) for c in claim.rows.classes}
+        and claim.right == sign * sympy.exp((a - 1) * formula)
+        for draft in _drafts(claim.rows)
+        for a in orders
+        for sign in (sympy.sign(a - 1),)
+    )
+
+
+def _drafts(rows: Rows) -> list[Mapping[str, Expression]]:
+    """The facts that give every token something, one in all."""
+    names = {each.name for each in rows.classes}
+    return [f.terms for f in rows.facts if f.total == 1 and not f.at_least and f.terms.keys() == names]
+
+
+def covers(theorem: Theorem, established: Establishes) -> tuple[str, ...]:
+    """The arguments that are given by numbers where the theorem speaks of the formula: it is not shown for others.
+
+    Raises:
+        ProofError: the other arguments do not take all values there, as where one of them is a function of another.
+    """
+    arguments = [each.symbol for each in established.formula.arguments]
+    given = {symbol: sympy.sympify(established.renamed.get(symbol, symbol)) for symbol in arguments}
+    free = [symbol for symbol in arguments if given[symbol].free_symbols]
+    variables = sorted({symbol for value in given.values() for symbol in value.free_symbols}, key=str)
+    if sympy.Matrix([[sympy.diff(given[symbol], v) for v in variables] for symbol in free]).rank() < len(free):
+        raise ProofError(f"{theorem.name}: the arguments of {established.formula.name} do not vary freely there")
+    return tuple(f"{symbol} = {given[symbol]}" for symbol in arguments if symbol not in free)
 
 
 def formula_domain(formula: Formula) -> Domain:
@@ -106,8 +180,13 @@ def decide_formula(formula: Formula, theorems: tuple[Theorem, ...]) -> None:
         for established in theorem.establishes:
             if established.formula.sha256 != formula.sha256:
                 continue
-            difference = (formula.expression - formula.stable).xreplace(established.renamed)
+            difference = formula.expression - formula.stable
+            either = (difference, difference.xreplace(established.renamed))
             for claim in theorem.conclusions:
-                if isinstance(claim, SumEqual) and claim.right == 0 and list(claim.left.values()) == [difference]:
+                if (
+                    isinstance(claim, SumEqual)
+                    and claim.right == 0
+                    and set(claim.left.values()) in ({either[0]}, {either[1]})
+                ):
                     return
     raise ProofError(f"{what}: no theorem concludes that its two forms have the same sum")

@@ -129,8 +129,10 @@ class LogForm:
         return self._split_before[argument]
 
     def _split_now(self, argument: Expression) -> Expression:
-        if isinstance(argument, sympy.exp):
-            return argument.args[0]
+        powers = [part for part in sympy.Mul.make_args(argument) if isinstance(part, sympy.exp)]
+        if powers:
+            rest = argument / sympy.Mul(*powers)
+            return sympy.Add(self._split(rest), *(part.args[0] for part in powers))
         if not is_rational(argument):
             return self._atom(argument, argument)
         ring = self.signs.ring

@@ -13,10 +13,21 @@ from importlib.metadata import version
 
 from ...theory.errors import DraftcertError
 from ...theory.formula import Formula
-from ...theory.theorem import Formal, Theorem
+from ...theory.theorem import (
+    MARGIN,
+    End,
+    Establishes,
+    ExactValue,
+    Formal,
+    Infimum,
+    RuleBound,
+    Supremum,
+    Theorem,
+)
+from ..formal import statements
 from .claims import decide, worked_point
 from .errors import ProofError
-from .formulas import decide_formula, speaks_of
+from .formulas import covers, decide_formula, speaks_of
 
 TOOLS = tuple(f"{name} {version(name)}" for name in ("sympy", "python-flint"))
 
@@ -34,6 +45,10 @@ class Proved:
     method: str
     tools: tuple[str, ...]
     by: tuple[str, ...] = ()
+    claimed: tuple[str, ...] = ()
+    """Of a formula: what the theorems by which it is proved say that it is."""
+    formal: tuple[str, ...] = ()
+    """Of a theorem: the Coq theorems it refers to that this run has checked."""
     mint: InitVar[object] = None
 
     def __post_init__(self, mint: object) -> None:
@@ -59,12 +74,17 @@ FORMAL_UNCHECKED = "not checked formally"
 
 
 def examine(theorem: Theorem, formal: Mapping[str, bool]) -> tuple[tuple[Outcome, ...], Proved | None]:
-    """Decide everything a theorem claims; mint it if all holds. `formal` tells which Coq theorems were audited."""
+    """Decide everything a theorem claims; mint it if all holds.
+
+    `formal` tells what an audit found of the Coq theorems; one that it does not mention counts as not checked, and one
+    that Coq does not state as an error.
+    """
     outcomes = [*_examined(theorem, formal)]
     if any(each.ok is False for each in outcomes):
         return tuple(outcomes), None
     methods = sorted({each.method for each in outcomes if each.ok and each.method != "Coq"})
-    proved = Proved("theorem", theorem.name, theorem.sha256, " + ".join(methods), TOOLS, mint=_MINT)
+    checked = tuple(each.says for each in outcomes if each.ok and each.method == "Coq")
+    proved = Proved("theorem", theorem.name, theorem.sha256, " + ".join(methods), TOOLS, formal=checked, mint=_MINT)
     return tuple(outcomes), proved
 
 
@@ -73,7 +93,7 @@ def _examined(theorem: Theorem, formal: Mapping[str, bool]) -> Iterator[Outcome]
     for place, claim in theorem.claims():
         words = says.get(place, theorem.statement)
         if isinstance(claim, Formal):
-            ok = formal.get(claim.lemma)
+            ok = formal.get(claim.lemma) if claim.lemma in statements() else False
             failure = f"Coq does not confirm {claim.lemma}" if ok is False else None
             yield Outcome(place, claim.lemma, ok, FORMAL_UNCHECKED if ok is None else "Coq", 0.0, failure)
             continue
@@ -81,8 +101,26 @@ def _examined(theorem: Theorem, formal: Mapping[str, bool]) -> Iterator[Outcome]
     for i, point in enumerate(theorem.worked_points, 1):
         words = point.note or "worked point"
         yield _outcome(f"worked point {i}", words, partial(worked_point, point, f"{theorem.name}, worked point {i}"))
+    for i, bound in enumerate(theorem.bounds, 1):
+        words = f"{bound.end.value} of the certificate under {bound.rule.name}"
+        yield _outcome(f"bound {i}", words, partial(rests_on_claims, theorem, bound))
     for each in theorem.establishes:
         yield _outcome(f"formula {each.formula.name}", each.formula.statement, partial(speaks_of, theorem, each))
+
+
+def rests_on_claims(theorem: Theorem, bound: RuleBound) -> str:
+    """Refuse a bound whose value is that of claims which do not hold, or which speak of the other end of the range.
+
+    That the rule's targets are the rows of the claims is not decided here: `numerics.sharpness` tries to refute it.
+    """
+    kind = Infimum if bound.end is End.INFIMUM else Supremum
+    fixed = any(each.symbol == MARGIN and each.lower == each.upper for each in bound.where)
+    for claim in bound.value if isinstance(bound.value, tuple) else ():
+        if not isinstance(claim, (kind, ExactValue)) and not fixed:
+            raise ProofError(f"{theorem.name}: the {bound.end.value} is not what a {type(claim).__name__} gives")
+        if claim not in theorem.conclusions:
+            decide(claim, f"{theorem.name}, a claim of a bound")
+    return "symbolic"
 
 
 def _outcome(place: str, says: str, decided: Callable[[], str]) -> Outcome:
@@ -108,5 +146,26 @@ def mint_formula(formula: Formula, theorems: Sequence[Theorem], proved: Sequence
     if missing := [t.name for t in establishing if t.sha256 not in hashes]:
         raise ProofError(f"formula {formula.name}: {', '.join(missing)} is not proved")
     decide_formula(formula, establishing)
+    said = [(t, e) for t in establishing for e in t.establishes if e.formula.sha256 == formula.sha256]
+    claimed = tuple(dict.fromkeys(speaks_of(theorem, each) for theorem, each in said))
     names = tuple(t.name for t in establishing)
-    return Proved("formula", formula.name, formula.sha256, "symbolic", TOOLS, by=names, mint=_MINT)
+    return Proved(
+        "formula", formula.name, formula.sha256, _how_general(formula, said), TOOLS, names, claimed, mint=_MINT
+    )
+
+
+def _how_general(formula: Formula, said: Sequence[tuple[Theorem, Establishes]]) -> str:
+    """The method, and for which values of an argument alone where no theorem speaks of all."""
+    sampled, reasons = [], []
+    for theorem, each in said:
+        try:
+            numbers = covers(theorem, each)
+        except ProofError as error:
+            reasons.append(error.reason)
+            continue
+        if not numbers:
+            return "symbolic"
+        sampled.append(", ".join(numbers))
+    if not sampled:
+        raise ProofError(f"formula {formula.name}: {'; '.join(reasons)}")
+    return f"symbolic for {'; '.join(sampled)}"

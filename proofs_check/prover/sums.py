@@ -102,7 +102,7 @@ def _shared_only(rows: Rows, proof: SumProof, with_draft: bool, what: str) -> No
             )
 
 
-def _divergence(each: TokenClass, draft: Expression) -> Expression:
+def divergence_term(each: TokenClass, draft: Expression) -> Expression:
     """The token's term of KL(p||q); `p ln p - p ln q` so that a token of probability 0 gives 0."""
     return each.probability * (sympy.log(each.probability) - sympy.log(draft)) if each.probability != 0 else ZERO
 
@@ -137,7 +137,7 @@ def decide_lower(rows: Rows, value: Value, proof: SumProof, what: str) -> None:
     _rows_are_sound(rows, what)
     if any(part.has(DRAFT, THRESHOLD) for part in (value.total, *value.terms.values())):
         raise ProofError(f"{what}: the bound depends on the draft")
-    terms = {c.name: _divergence(c, DRAFT) - value.terms.get(c.name, ZERO) for c in rows.classes}
+    terms = {c.name: divergence_term(c, DRAFT) - value.terms.get(c.name, ZERO) for c in rows.classes}
     decide_sum(rows, terms, value.total, proof, f"{what}, lower bound", with_draft=True)
 
 
@@ -159,7 +159,7 @@ def decide_upper(rows: Rows, value: Value, witness: Witness, what: str) -> None:
             decide_at_least(draft - witness.threshold, domain, Evident(), f"{place} against the threshold")
     drafts = {each.name: _draft_of(witness, each, what) for each in rows.classes}
     decide_sum(rows, drafts, ONE, witness.mass, f"{what}: the draft's mass", equal=True)
-    gains = {c.name: value.terms.get(c.name, ZERO) - _divergence(c, drafts[c.name]) for c in rows.classes}
+    gains = {c.name: value.terms.get(c.name, ZERO) - divergence_term(c, drafts[c.name]) for c in rows.classes}
     decide_sum(rows, gains, -value.total, witness.divergence, f"{what}: the draft's divergence")
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ...numerics.agreement import DIGITS
 from ...support.files import read_json, write_whole
 from ...theory import FORMULAS, DraftcertError, Formula
 from ..generated import FOLDER
@@ -197,16 +198,41 @@ def admitted() -> tuple[Formula, ...]:
     Raises:
         DraftcertError: names each formula that is not, and what it lacks.
     """
-    ledgers = {kind: read_json(path) if path.exists() else {} for kind, path in LEDGERS.items()}
+    proved, agreed = (read_json(path) if path.exists() else {} for path in LEDGERS.values())
     refused = [
-        f"{formula.name} is not {kind}: {LEDGERS[kind].parent.name}/ledger.json has no {formula.sha256[:12]}"
+        f"{formula.name} is not {kind}: {LEDGERS[kind].parent.name}/ledger.json {lack}"
         for formula in FORMULAS.values()
-        for kind, ledger in ledgers.items()
-        if formula.sha256 not in ledger
+        for kind, lack in (
+            ("Proved", _lack_of_proof(formula, proved.get(formula.sha256))),
+            ("Agreed", _lack_of_agreement(formula, agreed.get(formula.sha256))),
+        )
+        if lack
     ]
     if refused:
         raise DraftcertError("no code is generated from a formula without its evidence:\n" + "\n".join(refused))
     return tuple(FORMULAS.values())
+
+
+def _lack_of_proof(formula: Formula, entry: Mapping[str, Any] | None) -> str | None:
+    """What keeps an entry of the ledger of proofs from being a proof of this formula, for all of its arguments."""
+    if entry is None:
+        return f"has no {formula.sha256[:12]}"
+    if entry.get("kind") != "formula" or not entry.get("by"):
+        return f"has {formula.sha256[:12]} as a {entry.get('kind')}, not as a formula that a theorem proves"
+    if entry.get("method") != "symbolic":
+        return f"has it {entry.get('method')} only"
+    return None
+
+
+def _lack_of_agreement(formula: Formula, entry: Mapping[str, Any] | None) -> str | None:
+    """What keeps an entry of the ledger of agreements from being one of this formula that counts."""
+    if entry is None:
+        return f"has no {formula.sha256[:12]}"
+    if entry.get("formula") != formula.name:
+        return f"has {formula.sha256[:12]} as the agreement of {entry.get('formula')}"
+    if not (entry.get("cases", 0) > 0 and entry.get("digits", 0) >= DIGITS):
+        return f"has only {entry.get('digits')} digits on {entry.get('cases')} cases, not {DIGITS}"
+    return None
 
 
 def _of_special(special: Special) -> Function:

@@ -19,7 +19,7 @@ def bennett(x):
 def phi(x):
     """phi(x) = ((1+x) ln(1+x) + (1-x) ln(1-x)) / 2: the divergence of a pair from its mean, per unit of mass.
 
-    Formula 1812e8081e621391a1f792af66665d518e4c7c4d2808186f8a4b2c57d756441f."""
+    Formula 8ff1f935f0ad6be3e95fce87e1f7bec783fa3b12c8943a2668da64f4f7c7fca1."""
     return (1.0/2.0)*bennett(-x) + (1.0/2.0)*bennett(x)
 
 
@@ -27,7 +27,7 @@ def phi(x):
 def level(S, n):
     """The level of the projection is the mean of the pooled tokens.
 
-    Formula f5a50965d21c704a5ddca36395f2464d242af358c3f1375c0190f9fe8ad867b5."""
+    Formula 00e2587fdbc9bb0247c53747e19aae9154997b210260a74ba72f060d41278ae6."""
     return S/n
 
 
@@ -35,7 +35,7 @@ def level(S, n):
 def certificate(p, c):
     """C = sum over the pooled tokens of p ln(p/c), c the mean of the pool.
 
-    Formula c6cf4d8816085e38c995a2ffdd9a9e71114bc2fdef2dab0c835d4303221c8013."""
+    Formula f81cd1c114761d4c3b7b02b185cad13cf55920d46394a14a47d28d59514053af."""
     return c*bennett((-c + p)/c)
 
 
@@ -43,7 +43,7 @@ def certificate(p, c):
 def certificate_of_gaps(p_1, r, a):
     """C = sum over the pool of p ln(p/c) with p = p_(1) (1 + r): from logit gaps, r = expm1(z - max z).
 
-    Formula 6a6863d409cb0af1f75c8bb55537e6313fad51c31e2e8bb5d3ad2ac35c4a0ca9."""
+    Formula 7cb4323d41319c424b08676ff176b1627ab7814b3f42bedd6fd3dee39be6baad."""
     t0 = a + 1.0
     return p_1*t0*bennett((-a + r)/t0)
 
@@ -52,7 +52,7 @@ def certificate_of_gaps(p_1, r, a):
 def strict_greedy(s, g):
     """C = s phi(g/s) for strict greedy acceptance of a single draft, s = p_(1) + p_(2), g = p_(1) - p_(2).
 
-    Formula 52e50e208c96a96a84756b7e392ff7ab0a9a878d95fa20b12946524b0ea61259."""
+    Formula 6ff927f6d0578bc234b079bf09cfd8590a87013ebc7f26dae4f8c168b4c27963."""
     t0 = g/s
     return (1.0/2.0)*s*(bennett(-t0) + bennett(t0))
 
@@ -61,7 +61,7 @@ def strict_greedy(s, g):
 def ceiling(m, p_1):
     """C <= ln(1 + m p_(1)) for m candidates.
 
-    Formula 3078d3deeed4b15cb10040b5310ba307c33ac9e65387fea37820aa39ea10bbf3."""
+    Formula 8f4d9ee573e4c2dc1b24b4d577b4efba28cc36e3306cebf396497d6b3cf12783."""
     return log1p(m*p_1)
 
 
@@ -69,7 +69,7 @@ def ceiling(m, p_1):
 def kl(p, q):
     """KL(target || draft) = sum p ln(p/q), infinite where q = 0 < p.
 
-    Formula 93d712d4cba96d5772cf8ebb9055b379a4e79e13ba6df7c99eb458230abfac2a."""
+    Formula ac06cdb701a5caa98d8458d9cdaaff3fd511eefe87aa2df887960ec7bdfd9277."""
     return q*bennett((p - q)/q)
 
 
@@ -78,6 +78,6 @@ def kl_of_logs(p, d):
     """KL(target || draft) = sum p d with d = ln(p/q), every p > 0: from log-probabilities, where q may be below any
     float. The draft's mass where the target has none is missed.
 
-    Formula 794d98d3b45d075a22a2ebbeb91b7515a142ead845ec2f59f1c05de6c2dc3956."""
+    Formula 1a73cb8d982721d7090e5183f9a77108aebb725eb8d137c29d0ec706d10334b7."""
     return p*(d + expm1(-d))
 

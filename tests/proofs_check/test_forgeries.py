@@ -4,7 +4,6 @@
 which files of the honest one it replaces or adds; `forgeries/theorems.py` holds forged theorems and formulas.
 """
 
-import json
 import re
 import shutil
 from pathlib import Path

@@ -17,7 +17,6 @@ from ..functions import Bennett
 from ..theorem import (
     AtLeast,
     Claim,
-    Equal,
     Establishes,
     Evident,
     Growth,
@@ -140,7 +139,6 @@ def renyi(a: Rational) -> tuple[Claim, ...]:
             S.One,
             SumProof(mass=z**-s, facts=(z**-s,)),
         ),
-        Equal(log(z**r) / (a - 1), _value(RENYI, _order_and_norm(a)), parameters[1:]),
     )
 
 

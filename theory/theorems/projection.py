@@ -1,5 +1,6 @@
 """T1 level projection, T2 worst competitors, T3 closed form, T4 ceilings."""
 
+from dataclasses import replace
 from itertools import product
 
 import sympy
@@ -292,6 +293,43 @@ _GAPS = Rows(
     facts=(SumFact({"pool": r}, n * a),),
 )
 _MEAN = {c: mass / n}
+
+# T1 with the level as the mean of the tokens that it moves: `a` accepted ones and n - a competitors, of mass S.
+_above = sympy.Symbol("a", positive=True, integer=True)
+_VALUE = ExactValue(
+    rows=Rows(
+        (_NUMBER, Range(_above, S.One, n - 1, integer=True), _MASS),
+        tuple(
+            replace(
+                each,
+                count={_MOVED[0]: _above, _MOVED[1]: n - _above}.get(each.name),
+                ranges=tuple(
+                    replace(r, lower=r.lower.xreplace(_MEAN), upper=r.upper.xreplace(_MEAN)) for r in each.ranges
+                ),
+            )
+            for each in _PROJECTED.classes
+        ),
+        (SumFact(dict.fromkeys(_MOVED, p), mass),),
+    ),
+    value=Value(terms=dict.fromkeys(_MOVED, CERTIFICATE.expression.xreplace(_MEAN))),
+    lower=replace(
+        _T1.lower,
+        facts=(-THRESHOLD / LEVEL.expression,),
+        constants=dict.fromkeys(_MOVED, THRESHOLD),
+        slack={
+            name: Evident(each.form.xreplace(_MEAN))
+            for name, each in _T1.lower.slack.items()
+            if isinstance(each, Evident)
+        },
+    ),
+    upper=Witness(
+        draft={**dict.fromkeys(_MOVED, LEVEL.expression), **dict.fromkeys(_KEPT, p)},
+        threshold=LEVEL.expression,
+        mass=SumProof(mass=S.One, facts=(-S.One,), constants=dict.fromkeys(_MOVED, LEVEL.expression)),
+        divergence=_T1.upper.divergence,
+    ),
+    example=replace(_T1.example, at={n: S(2), _above: S.One, mass: Rational(11, 20)}),
+)
 _JOINING = (_NUMBER, Range(mass, S.Zero, S.One), Range(p, S.Zero, S.One))
 
 T3 = Theorem(
@@ -316,12 +354,7 @@ T3 = Theorem(
         ),
     ),
     conclusions=(
-        SumEqual(
-            _POOL,
-            {"pool": LEVEL.expression - p},
-            S.Zero,
-            SumProof(facts=(-S.One,), constants={"pool": mass / n}),
-        ),
+        _VALUE,
         SumEqual(
             _MOMENTS,
             {"pool": CERTIFICATE.expression.subs(_MEAN)},
@@ -334,11 +367,6 @@ T3 = Theorem(
             S.Zero,
             SumProof(facts=(S.One,), constants={"pool": -mass / n}),
         ),
-        Equal(
-            CERTIFICATE.expression.subs({p: top * (1 + r), c: top * (1 + a)}, simultaneous=True),
-            CERTIFICATE_OF_GAPS.expression,
-            (*_GAPS.parameters[1:], Range(r, -S.One, S.Zero)),
-        ),
         SumEqual(
             _GAPS,
             {"pool": CERTIFICATE_OF_GAPS.expression - CERTIFICATE_OF_GAPS.stable},
@@ -350,7 +378,7 @@ T3 = Theorem(
     establishes=(
         Establishes(LEVEL),
         Establishes(CERTIFICATE, _MEAN),
-        Establishes(CERTIFICATE_OF_GAPS),
+        Establishes(CERTIFICATE_OF_GAPS, {r: p / top - 1, a: LEVEL.expression / top - 1}),
     ),
     formal=("T3_level_is_mean", "T3_closed_form"),
 )

@@ -225,7 +225,7 @@ M6 = Theorem(
             "y = 2, m = 2, g = 3/7: attained",
         ),
     ),
-    establishes=(Establishes(TREE_LAST_MARGIN), Establishes(TREE_RATIO)),
+    establishes=(Establishes(TREE_LAST_MARGIN), Establishes(TREE_RATIO, parameter=e)),
     formal=("M6_lower_bound", "M6_sharp"),
     bounds=(
         RuleBound(
