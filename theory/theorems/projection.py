@@ -380,7 +380,7 @@ T3 = Theorem(
         Establishes(CERTIFICATE, _MEAN),
         Establishes(CERTIFICATE_OF_GAPS, {r: p / top - 1, a: LEVEL.expression / top - 1}),
     ),
-    formal=("T3_level_is_mean", "T3_closed_form"),
+    formal=("T3_level_is_mean", "T3_closed_form", "T3_search"),
 )
 
 # ---- T4 --------------------------------------------------------------------------------------------------------
@@ -469,5 +469,5 @@ T4 = Theorem(
         WorkedRow(("1/2", "1/2", "0"), 2, 1, log(Rational(3, 2)), "two equal accepted tokens: ln(1 + p_(1))"),
     ),
     establishes=(Establishes(CEILING),),
-    formal=("T4_ceiling", "T4_attained"),
+    formal=("T4_ceiling", "T4_attained", "T4_equality"),
 )
