@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -69,7 +70,7 @@ def check(
         mutated = _mutate(report, bar) if mutations else None
     survivors = ()
     if mutated is not None and only is None:
-        survivors = ledger.differences(ledger.entries((), None, mutated), ledger.committed(), ["survivor"])
+        survivors = ledger.differences(ledger.entries((), None, mutated), ledger.committed(), ["survivors"])
     ok = report.ok and (bridged is None or bridged.ok) and (mutated is None or not (mutated.unexplained or survivors))
     if update_ledger and only is None and all(t.proved for t in report.theorems):
         write_whole(ledger.PATH, ledger.text(ledger.entries(report.proved, report.formal, mutated)))
@@ -135,13 +136,14 @@ def _mutate(report: CheckReport, bar: Progress) -> Tally:
 
 
 def _show_mutations(mutated: Tally) -> None:
-    from ..proofs_check.mutation import EXPLAINED
+    from ..proofs_check.mutation import explanation
 
     out.print(f"mutations: {len(mutated.mutants)} changes, {mutated.share:.2%} refused")
-    for mutant in mutated.survivors:
-        why = EXPLAINED.get(mutant.identity)
-        words = f"{mutant.theorem}, {mutant.place}: {mutant.change} goes through: {why or 'NOT EXPLAINED'}"
-        out.print(words, style="" if why else "red")
+    reasons = Counter(explanation(mutant) or "NOT EXPLAINED" for mutant in mutated.survivors)
+    for why, count in reasons.most_common():
+        out.print(f"{count} go through: {why}")
+    for mutant in mutated.unexplained:
+        out.print(f"{mutant.theorem}, {mutant.place}: {mutant.change} goes through: NOT EXPLAINED", style="red")
 
 
 def _show(report: CheckReport) -> None:

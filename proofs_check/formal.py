@@ -148,35 +148,40 @@ def commit_statements(folder: Path = FOLDER) -> None:
 
 
 def hashes(folder: Path, work: Path) -> dict[str, str]:
-    """The hash of every statement: of its words and of what Coq makes of it and of the definitions it rests on.
+    """The hash of every statement: of its words and of what Coq makes of it and of all that it rests on.
 
     `work` holds the compiled `Definitions` and `Statements`; it must not hold more.
+
+    Raises:
+        CoqError: a statement rests on something of these files that is no definition, so that nobody can read it.
     """
-    definitions, stated = (_elaborated(work, file.removesuffix(".v"), defined_names(folder / file)) for file in SPOKEN)
+    said: dict[str, str] = {}
+    for file in SPOKEN:
+        said |= _elaborated(work, file.removesuffix(".v"), defined_names(folder / file))
     words = {record["coq"]: [record["theorem"], record["statement"]] for record in _records(folder)}
     found = {}
-    for name, text in stated.items():
-        used: dict[str, str] = {}
-        waiting = [text]
+    for name in defined_names(folder / SPOKEN[-1]):
+        used, waiting = set(), [f"Statements.{name}"]
         while waiting:
-            for each in re.findall(r"\bDefinitions\.([\w']+)", waiting.pop()):
-                if each not in used:
-                    used[each] = definitions[each]
-                    waiting.append(used[each])
-        content = [words.get(name), text, sorted(used.items())]
+            used.add(each := waiting.pop())
+            if each not in said:
+                raise CoqError(f"the statement of {name} rests on {each}, which is none of the definitions")
+            waiting += set(re.findall(r"\b(?:Definitions|Statements)\.[\w'.]+", said[each])) - used
+        content = [words.get(name), sorted((each, said[each]) for each in used)]
         found[name] = hashlib.sha256(json.dumps(content).encode()).hexdigest()
     return found
 
 
-def _elaborated(work: Path, module: str, names: Iterable[str]) -> dict[str, str]:
-    """What Coq says that each name of a module means: no notation, nothing implicit, nothing abbreviated."""
+def _elaborated(work: Path, module: str, names: list[str]) -> dict[str, str]:
+    """What Coq says that each name of a module means, by the end of its name: no notation, and nothing implicit."""
     lines = [f"Require Draftcert.{module}.", "Set Printing All.", "Set Printing Depth 1000000."]
     with tempfile.TemporaryDirectory() as temporary:
         here = Path(temporary)
-        printed = [f'Redirect "{place}" Print Draftcert.{module}.{name}.' for place, name in enumerate(names)]
-        (here / "Elaborated.v").write_text("\n".join([*lines, *printed, ""]))
+        lines += [f'Redirect "{place}" Print Draftcert.{module}.{name}.' for place, name in enumerate(names)]
+        (here / "Elaborated.v").write_text("\n".join([*lines, ""]))
         coqc(here, "Elaborated.v", "-Q", str(work), "Draftcert")
-        return {name: " ".join((here / f"{place}.out").read_text().split()) for place, name in enumerate(names)}
+        printed = [" ".join((here / f"{place}.out").read_text().split()) for place in range(len(names))]
+        return {f"{module}.{name}": text for name, text in zip(names, printed, strict=True)}
 
 
 def confirm(stated: str, proved: str, names: Iterable[str], work: Path, coqchk: Iterable[str] = ()) -> list[str]:

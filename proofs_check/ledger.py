@@ -12,7 +12,7 @@ from typing import Any
 from ..support.files import read_json
 from ..theory import Formula
 from .formal import FormalAudit, statements
-from .mutation import EXPLAINED, Tally
+from .mutation import Tally, explanation
 from .prover import Proved
 
 PATH = Path(__file__).resolve().with_name("ledger.json")
@@ -40,17 +40,19 @@ def entries(proved: Iterable[Proved], audit: FormalAudit | None = None, mutation
             for name, sha256 in statements().items()
             if audit.theorems.get(name)
         }
-    if mutations:
-        found |= {
-            hashlib.sha256(repr(each.identity).encode()).hexdigest(): {
-                "kind": "survivor",
-                "name": each.theorem,
-                "place": each.place,
-                "change": each.change,
-                "why": EXPLAINED.get(each.identity, "not explained"),
-            }
-            for each in mutations.survivors
+    survivors: dict[tuple[str, str], list[str]] = {}
+    for each in mutations.survivors if mutations else ():
+        why = explanation(each) or "not explained"
+        survivors.setdefault((each.theorem, why), []).append(f"{each.place}: {each.change}")
+    found |= {
+        hashlib.sha256(f"{theorem}: {why}".encode()).hexdigest(): {
+            "kind": "survivors",
+            "name": theorem,
+            "why": why,
+            "changes": changes,
         }
+        for (theorem, why), changes in survivors.items()
+    }
     return dict(sorted(found.items(), key=lambda item: (item[1]["kind"], item[1]["name"], item[0])))
 
 

@@ -81,7 +81,9 @@ def problems_of(folder: Path) -> Iterator[str]:
             yield f"{path.name} is no source of a proof"
     for name in names:
         path = folder / name
-        if path.is_file():
+        if not path.is_file():
+            yield f"{name} is listed in {PROJECT} and is not there"
+        else:
             yield from (f"{name}: {problem}" for problem in refused(path.read_bytes().decode("latin-1"), name))
 
 

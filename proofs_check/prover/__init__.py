@@ -11,19 +11,21 @@ From the bottom up: `rational`, `signs`, `logs` and `balls` compute; `points` an
 from .claims import decide, worked_point
 from .compare import equal_inside
 from .errors import ProofError
-from .formulas import decide_formula, formula_domain
-from .mint import FORMAL_UNCHECKED, Outcome, Proved, examine, mint_formula
+from .formulas import decide_formula, formula_domain, speaks_of
+from .mint import FORMAL_UNCHECKED, Outcome, Proved, cited, examine, mint_formula
 
 __all__ = [
     "FORMAL_UNCHECKED",
     "Outcome",
     "ProofError",
     "Proved",
+    "cited",
     "decide",
     "decide_formula",
     "equal_inside",
     "examine",
     "formula_domain",
     "mint_formula",
+    "speaks_of",
     "worked_point",
 ]

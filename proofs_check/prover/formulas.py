@@ -11,7 +11,6 @@ from ...theory.errors import DraftcertError
 from ...theory.formula import Formula
 from ...theory.theorem import (
     MARGIN,
-    Claim,
     Domain,
     Equal,
     Establishes,
@@ -31,6 +30,7 @@ from ...theory.theorem import (
 from .claims import decide
 from .compare import decide_equal, forms
 from .errors import ProofError
+from .points import points_of, value_at
 from .rational import ONE, Expression
 from .sums import divergence_term
 
@@ -50,7 +50,7 @@ def speaks_of(theorem: Theorem, established: Establishes) -> str:
     """
     formula = established.formula.expression.xreplace(established.renamed)
     for claim in theorem.conclusions:
-        if isinstance(claim, CLAIMS_OF_THE_CERTIFICATE) and (how := _of_certificate(claim, formula, established)):
+        if isinstance(claim, OfCertificate) and (how := _of_certificate(claim, formula, established)):
             return how
         if isinstance(claim, SumEqual) and _is_divergence(claim, formula):
             return "divergence"
@@ -62,10 +62,11 @@ def speaks_of(theorem: Theorem, established: Establishes) -> str:
     )
 
 
-CLAIMS_OF_THE_CERTIFICATE = (ExactValue, LowerBound, UpperBound, Infimum, Supremum, Optimum)
+OfCertificate = ExactValue | LowerBound | UpperBound | Infimum | Supremum | Optimum
+"""The claims about the certificate of rows, or of one row."""
 
 
-def _of_certificate(claim: Claim, formula: Expression, established: Establishes) -> str | None:
+def _of_certificate(claim: OfCertificate, formula: Expression, established: Establishes) -> str | None:
     value = claim.value
     if formula in ((value.total, *value.terms.values()) if isinstance(value, Value) else (value,)):
         return {LowerBound: "lower bound", UpperBound: "upper bound"}.get(type(claim), type(claim).__name__.lower())
@@ -73,9 +74,14 @@ def _of_certificate(claim: Claim, formula: Expression, established: Establishes)
         return "level"
     parameter = established.parameter
     if parameter is not None and isinstance(claim, (Infimum, Supremum)) and parameter in claim.family.at:
+        domain, what = formula_domain(established.formula), f"{established.formula.name}: the family's margin"
         first, *_, last = (token.probability for token in claim.family.tokens)
-        margin = (first - last).xreplace({parameter: formula}) - MARGIN
-        decide_equal(margin, formula_domain(established.formula), f"{established.formula.name}: the family's margin")
+        decide_equal((first - last).xreplace({parameter: formula}) - MARGIN, domain, what)
+        # Several parameters may give this margin; the family has those of one range.
+        (inside,) = (each for each in claim.family.domain if each.symbol == parameter)
+        for point in points_of(domain):
+            if not value_at(formula - inside.lower, point) >= 0:
+                raise ProofError(f"{what}: {parameter} is below its least value {inside.lower}", point)
         return "parameter of an extremal family"
     return None
 
@@ -91,6 +97,8 @@ def _is_divergence(claim: SumEqual, formula: Expression) -> bool:
 def _is_least_sum(claim: SumAtLeast | SumEqual, formula: Expression, established: Establishes) -> bool:
     own = formula.free_symbols
     if not own or any(own & term.free_symbols for term in claim.left.values()):
+        return False
+    if not all(value_at(formula, point).is_finite() for point in points_of(claim.rows.parameters)):
         return False
     if claim.right == formula:
         return True

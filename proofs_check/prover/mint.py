@@ -32,6 +32,9 @@ from .formulas import covers, decide_formula, speaks_of
 TOOLS = tuple(f"{name} {version(name)}" for name in ("sympy", "python-flint"))
 
 
+SAMPLES = 3
+"""Values of an argument for which a formula has to be shown where no theorem speaks of all."""
+
 _MINT = object()
 
 
@@ -93,9 +96,7 @@ def _examined(theorem: Theorem, formal: Mapping[str, bool]) -> Iterator[Outcome]
     for place, claim in theorem.claims():
         words = says.get(place, theorem.statement)
         if isinstance(claim, Formal):
-            ok = formal.get(claim.lemma) if claim.lemma in statements() else False
-            failure = f"Coq does not confirm {claim.lemma}" if ok is False else None
-            yield Outcome(place, claim.lemma, ok, FORMAL_UNCHECKED if ok is None else "Coq", 0.0, failure)
+            yield _formal_outcome(place, claim.lemma, formal)
             continue
         yield _outcome(place, words, partial(decide, claim, f"{theorem.name}, {place}"))
     for i, point in enumerate(theorem.worked_points, 1):
@@ -106,6 +107,25 @@ def _examined(theorem: Theorem, formal: Mapping[str, bool]) -> Iterator[Outcome]
         yield _outcome(f"bound {i}", words, partial(rests_on_claims, theorem, bound))
     for each in theorem.establishes:
         yield _outcome(f"formula {each.formula.name}", each.formula.statement, partial(speaks_of, theorem, each))
+
+
+def cited(theorem: Theorem) -> str:
+    """Refuse a theorem that cites what the Coq development does not state.
+
+    Raises:
+        ProofError: names it.
+    """
+    if unknown := [name for name in theorem.formal if name not in statements()]:
+        raise ProofError(f"{theorem.name}: the Coq development states no {unknown[0]}")
+    return "symbolic"
+
+
+def _formal_outcome(place: str, lemma: str, formal: Mapping[str, bool]) -> Outcome:
+    ok = formal.get(lemma) if lemma in statements() else False
+    failure = f"Coq does not confirm {lemma}" if lemma in statements() else f"the Coq development states no {lemma}"
+    return Outcome(
+        place, lemma, ok, FORMAL_UNCHECKED if ok is None else "Coq", 0.0, None if ok is not False else failure
+    )
 
 
 def rests_on_claims(theorem: Theorem, bound: RuleBound) -> str:
@@ -166,6 +186,7 @@ def _how_general(formula: Formula, said: Sequence[tuple[Theorem, Establishes]]) 
         if not numbers:
             return "symbolic"
         sampled.append(", ".join(numbers))
-    if not sampled:
+    if reasons or len(set(sampled)) < SAMPLES:
+        reasons += [f"it is shown for {each} alone" for each in sampled]
         raise ProofError(f"formula {formula.name}: {'; '.join(reasons)}")
     return f"symbolic for {'; '.join(sampled)}"

@@ -127,9 +127,11 @@ def _rows_are_sound(rows: Rows, what: str) -> None:
 def is_integer(count: Expression, domain: Domain) -> bool:
     """Whether an expression is seen to be an integer: a polynomial of integer variables with integer coefficients."""
     integers = {each.symbol for each in domain if each.integer}
+    if not count.free_symbols:
+        return bool(count.is_Integer)
     if not count.free_symbols <= integers or not count.is_polynomial():
         return False
-    return bool(count.is_Integer) or all(c.is_Integer for c in sympy.Poly(count, *sorted(integers, key=str)).coeffs())
+    return all(c.is_Integer for c in sympy.Poly(count, *sorted(integers, key=str)).coeffs())
 
 
 def decide_lower(rows: Rows, value: Value, proof: SumProof, what: str) -> None:

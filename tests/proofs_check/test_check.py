@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from draftcert.proofs_check import check, is_proved
-from draftcert.proofs_check.ledger import PATH, text
+from draftcert.proofs_check.formal import FormalAudit, statements
+from draftcert.proofs_check.ledger import PATH, committed, differences, entries, text
+from draftcert.proofs_check.mutation import Mutant, Tally
 from draftcert.theory import DraftcertError
 from draftcert.theory.theorems import EVERY_FORMULA, THEOREMS
 
@@ -23,7 +25,29 @@ def test_everything_holds_and_the_ledger_is_reproduced(report):
     assert failures == []
     assert report.ledger == ()
     assert report.ok
-    assert PATH.read_text() == text(report.proved)
+    assert PATH.read_text() == text(committed())
+    assert differences(entries(report.proved), committed(), ["theorem", "formula"]) == ()
+
+
+def test_the_committed_ledger_was_written_with_coq():
+    checked = {entry["name"] for entry in committed().values() if entry["kind"] == "coq"}
+    assert checked == set(statements())
+    cited = {entry["name"]: entry.get("formal", []) for entry in committed().values() if entry["kind"] == "theorem"}
+    assert cited == {name: list(theorem.formal) for name, theorem in THEOREMS.items()}
+
+
+def test_a_ledger_says_what_ran(report):
+    """Without Coq nothing is recorded of it; what an audit refuses is not recorded either."""
+    without = entries(report.proved)
+    assert not any("formal" in entry or entry["kind"] == "coq" for entry in without.values())
+    audit = FormalAudit({"guarantee": True, "phi_bounds": False}, (), "8.16.1", 1.0)
+    found = [entry for entry in entries(report.proved, audit).values() if entry["kind"] == "coq"]
+    assert found == [{"kind": "coq", "name": "guarantee", "method": "coqc, coqchk", "version": "8.16.1"}]
+    kinds = ["theorem", "formula", "coq"]
+    assert any("phi_bounds" in line for line in differences(without, committed(), kinds))
+    survivor = Tally((Mutant("T1", "conclusion 1", "a hole", False),))
+    (entry,) = (each for each in entries((), None, survivor).values())
+    assert (entry["name"], entry["why"]) == ("T1", "not explained")
 
 
 def test_every_theorem_and_formula_is_in_the_report(report):

@@ -14,6 +14,7 @@ from draftcert.proofs_check.prover import decide, examine, formula_domain, mint_
 from draftcert.proofs_check.prover.balls import evaluate, precision
 from draftcert.proofs_check.prover.logs import LogForm
 from draftcert.proofs_check.prover.signs import Signs
+from draftcert.proofs_check.prover.witness import decide_inhabited
 from draftcert.theory import FORMULAS, DraftcertError
 from draftcert.theory.functions import Bennett
 from draftcert.theory.theorem import (
@@ -261,6 +262,24 @@ def test_a_coq_theorem_never_passes_here():
     assert proved is not None
     _, proved = examine(THEOREMS["T2"], {"T2_worst_competitors": False})
     assert proved is None
+
+
+def test_a_row_is_found_where_the_facts_allow_one():
+    """Also where they hold of logarithms or powers, and where a count and the mass leave little room."""
+    for name, place in (("M3v", 2), ("MI", 4), ("B3", 0), ("B4", 1), ("T0", 2)):
+        decide_inhabited(THEOREMS[name].conclusions[place].rows, name)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("total", [S.Zero, -S.One, 2 * S.One])
+def test_rows_that_do_not_exist_are_refused(total):
+    rows = conclusion("T1").rows
+    impossible = SumFact({each.name: each.probability for each in rows.classes}, total)
+    with pytest.raises(ProofError, match="no row is found"):
+        decide_inhabited(replace(rows, facts=(*rows.facts, impossible)), "rows")
+
+
+def test_the_logarithm_of_a_product_with_an_exponential():
+    assert decide(Equal(log(k * exp(-z)), log(k) - z, (Range(k, S.One, S(3)), Range(z, -S.One, S.One)))) == "symbolic"
 
 
 def test_a_formula_needs_its_theorem_and_its_stable_form():

@@ -60,7 +60,7 @@ _PROJECTED = Rows(
 )
 _MOVED = ("accepted above the level", "competitor below the level")
 _KEPT = ("accepted below the level", "competitor above the level", "other")
-_MOVED_SLACK = Evident(p * above_log(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT))
+_MOVED_SLACK = p * above_log(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT)
 
 _T1 = ExactValue(
     rows=_PROJECTED,
@@ -69,7 +69,7 @@ _T1 = ExactValue(
         mass=S.One,
         draft_mass=-S.One,
         facts=(-THRESHOLD,),
-        slack={**dict.fromkeys(_MOVED, _MOVED_SLACK), **{name: _unmoved_slack() for name in _KEPT}},
+        slack={**dict.fromkeys(_MOVED, Evident(_MOVED_SLACK)), **{name: _unmoved_slack() for name in _KEPT}},
         rest=NOTHING,
     ),
     upper=Witness(
@@ -311,15 +311,14 @@ _VALUE = ExactValue(
         ),
         (SumFact(dict.fromkeys(_MOVED, p), mass),),
     ),
-    value=Value(terms=dict.fromkeys(_MOVED, CERTIFICATE.expression.xreplace(_MEAN))),
+    value=Value(terms={name: CERTIFICATE.expression.subs(_MEAN) for name in _MOVED}),
     lower=replace(
         _T1.lower,
         facts=(-THRESHOLD / LEVEL.expression,),
         constants=dict.fromkeys(_MOVED, THRESHOLD),
         slack={
-            name: Evident(each.form.xreplace(_MEAN))
-            for name, each in _T1.lower.slack.items()
-            if isinstance(each, Evident)
+            **{name: Evident(_MOVED_SLACK.subs(_MEAN)) for name in _MOVED},
+            **{name: _unmoved_slack() for name in _KEPT},
         },
     ),
     upper=Witness(

@@ -41,6 +41,27 @@ def test_a_formula_without_evidence_is_refused_by_name(kind, tmp_path, monkeypat
     assert any("certificate_of_gaps is not" in line for line in codegen.check())
 
 
+@pytest.mark.parametrize(
+    ("kind", "change", "reason"),
+    [
+        ("Proved", {"kind": "theorem"}, "as a theorem, not as a formula"),
+        ("Proved", {"by": []}, "not as a formula that a theorem proves"),
+        ("Proved", {"method": "symbolic for a = 1/2"}, "has it symbolic for a = 1/2 only"),
+        ("Agreed", {"formula": "phi"}, "as the agreement of phi"),
+        ("Agreed", {"digits": 49}, "has only 49 digits"),
+        ("Agreed", {"cases": 0}, "on 0 cases"),
+    ],
+)
+def test_evidence_of_something_else_is_refused(kind, change, reason, tmp_path, monkeypatch):
+    ledger = json.loads(codegen.LEDGERS[kind].read_text())
+    ledger[FORMULAS["ceiling"].sha256] |= change
+    path = tmp_path / "ledger.json"
+    path.write_text(json.dumps(ledger))
+    monkeypatch.setitem(codegen.LEDGERS, kind, path)
+    (problem,) = (line for line in codegen.check() if "ceiling is not" in line)
+    assert reason in problem
+
+
 def test_a_changed_file_is_found(tmp_path, monkeypatch):
     folder = tmp_path / "runtime" / "generated"
     shutil.copytree(FOLDER, folder)
