@@ -76,8 +76,9 @@ class DecodeStats:
     `proposed` counts the drafted nodes that were really sent through the target, `accepted` those of them on accepted
     paths (also where the end of the sequence cut them off; `truncated` counts these and a cut following token).
     `proposed_at_depth[d]` counts steps whose tree reached depth d + 1, `accepted_at_depth[d]` those whose path did.
-    `tried_at_depth[d]` counts steps whose path reached depth d at a node with children. `judged` counts drafted nodes whose parent was accepted, `likely` those of them that are among the kept, likeliest
-    tokens of the target there. `ignored`: settings that had no effect, with the reason.
+    `tried_at_depth[d]` counts steps whose path reached depth d at a node with children. `judged` counts drafted nodes
+    whose parent was accepted, `likely` those of them that are among the kept, likeliest tokens of the target there.
+    `ignored`: settings that had no effect, with the reason.
     """
 
     sequences: int = 0
