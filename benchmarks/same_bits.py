@@ -4,8 +4,8 @@
 
 Each time a small random model, its weights stored in one of the formats, is asked for draft trees of up to 64 nodes
 behind the prompts of up to four sequences, which came in random pieces, before and after a path of each is accepted, by
-up to four threads. Then every path of every tree is evaluated as a plain text, alone, by one thread. All instruction sets
-of the machine take turns. One unequal bit ends the run with exit status 1.
+up to four threads. Then every path of every tree is evaluated as a plain text, alone, by one thread. All instruction
+sets of the machine take turns. One unequal bit ends the run with exit status 1.
 """
 
 from __future__ import annotations

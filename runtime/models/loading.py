@@ -1,9 +1,9 @@
 """Load a target: a Hugging Face id, a local folder, a GGUF file, or the default SmolLM2-135M-Instruct.
 
 Reading a GGUF file takes half a minute, so what it says is kept in the user's cache folder
-(`platformdirs.user_cache_path("draftcert")`): configuration, tokenizer and where its weights lie, which themselves stay
-where they are. An entry is made by one process at a time and written whole or not at all: an interrupted or a concurrent
-run never leaves a broken one.
+(`platformdirs.user_cache_path("draftcert")`): configuration, tokenizer and where its weights lie, which themselves
+stay where they are. An entry is made by one process at a time and written whole or not at all: an interrupted or a
+concurrent run never leaves a broken one.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def default_gguf() -> Path:
 
 
 def _unpacked(path: Path) -> Path:
-    """Folder with the configuration and tokenizer of a GGUF file and where its weights lie, made on first use and if damaged."""
+    """Folder with what `keep_places` wrote of a GGUF file, its tokenizer too, made on first use and if damaged."""
     with reading(path), path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     folder = cache_folder("gguf") / f"{path.stem}-{digest[:24]}"

@@ -25,7 +25,7 @@ _PLACES, _REST, _FORMATS = "places.safetensors", "rest.safetensors", "formats"
 
 
 def keep_places(file: Path, model: Any, folder: Path) -> None:
-    """Write into `folder` where in a GGUF file the rows of the model's weights lie, and all weights that are not there."""
+    """Write into `folder` where in a GGUF file the rows of the model's weights lie, and the weights that do not."""
     with optional("hf"):
         import gguf
         from safetensors.torch import save_file
@@ -68,7 +68,7 @@ def read_places(file: Path, folder: Path) -> tuple[dict[str, Stored], dict[str, 
 
 
 def keep_halves(model: Any) -> None:
-    """Give weights a stored form of half their size where nothing is lost: those of a bfloat16 or float16 checkpoint."""
+    """Give weights a stored form of half the size where nothing is lost: a bfloat16 or float16 checkpoint's."""
     for weight in model.parameters():
         if weight.ndim == 2 and suits(weight) and library() is not None:
             for dtype, format in ((torch.bfloat16, BFLOAT16), (torch.float16, FLOAT16)):

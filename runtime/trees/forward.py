@@ -94,7 +94,7 @@ class TreeForward:
         return [logits[row, (at := last.index(length - 1)) : at + 1] for row, length in enumerate(lengths)]
 
     def _in_pieces(self, prompts: list[list[int]], cache: TreeCache) -> list[torch.Tensor]:
-        """The last tokens' logits, by passes over what the cache does not hold of the prompts yet; it then holds all."""
+        """The last tokens' logits, by passes over what the cache does not yet hold of the prompts."""
         logits: dict[int, torch.Tensor] = {}
         while len(logits) < len(prompts):
             # A prompt that is through while others are not goes on with padding, which nothing will see.

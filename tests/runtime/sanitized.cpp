@@ -146,10 +146,29 @@ std::unique_ptr<float[]> numbers(int64_t count) {
   return made;
 }
 
+// A weight in any format that can have rows of that size, of any bits at all.
+struct Weight {
+  std::unique_ptr<char[]> bytes;
+  draftcert_matrix matrix;
+
+  Weight(int64_t out, int64_t in) {
+    int64_t format, width;
+    do format = below(31), width = draftcert_row_bytes(format, in);
+    while (width < 0);
+    bytes.reset(new char[size_t(out * width)]);
+    for (int64_t i = 0; i < out * width; ++i) bytes[size_t(i)] = char(source());
+    matrix = {bytes.get(), format};
+  }
+};
+
 void linear_once(int level) {
-  const int64_t rows = 1 + below(14), in = 1 + below(70), out = 1 + below(9);
-  const auto x = numbers(rows * in), w = numbers(out * in), bias = numbers(out), y = numbers(rows * out);
-  expect(!draftcert_linear(x.get(), w.get(), below(2) ? bias.get() : nullptr, y.get(), rows, in, out, 2, level), "no linear");
+  const int64_t rows = 1 + below(14), in = below(2) ? 1 + below(70) : 256 * (1 + below(8)), out = 1 + below(40);
+  const Weight w(out, in);
+  const auto x = numbers(rows * in), bias = numbers(out), y = numbers(rows * out), expanded = numbers(out * in);
+  expect(!draftcert_linear(x.get(), &w.matrix, below(2) ? bias.get() : nullptr, y.get(), rows, in, out, 2, level), "no linear");
+  expect(!draftcert_expand(&w.matrix, out, in, expanded.get(), 2, level), "no expansion");
+  expect(draftcert_same(&w.matrix, out, in, expanded.get(), 2, level) == 1, "a weight is not what it expands to");
+  expect(!draftcert_norm(x.get(), x.get(), y.get(), rows, std::min(in, out), 1e-6f, level), "no norm");
 }
 
 void layers_once(int level) {
@@ -167,18 +186,28 @@ void layers_once(int level) {
     return held.back().get();
   };
   auto maybe = [&](int64_t count) { return below(2) ? array(count) : nullptr; };
+  std::vector<Weight> weights;
+  auto weight = [&](int64_t out, int64_t in) {
+    weights.emplace_back(out, in);
+    return weights.back().matrix;
+  };
   draftcert_layer layer{};
   layer.attention_norm = array(s.hidden), layer.mlp_norm = array(s.hidden);
-  layer.query = array(q * s.hidden), layer.key = array(k * s.hidden), layer.value = array(k * s.hidden);
-  layer.output = array(s.hidden * q), layer.gate = array(s.intermediate * s.hidden);
-  layer.up = array(s.intermediate * s.hidden), layer.down = array(s.hidden * s.intermediate);
+  layer.query = weight(q, s.hidden), layer.key = weight(k, s.hidden), layer.value = weight(k, s.hidden);
+  layer.output = weight(s.hidden, q), layer.gate = weight(s.intermediate, s.hidden);
+  layer.up = weight(s.intermediate, s.hidden), layer.down = weight(s.hidden, s.intermediate);
   layer.query_bias = maybe(q), layer.key_bias = maybe(k), layer.value_bias = maybe(k), layer.output_bias = maybe(s.hidden);
   layer.gate_bias = maybe(s.intermediate), layer.up_bias = maybe(s.intermediate), layer.down_bias = maybe(s.hidden);
   layer.query_norm = maybe(s.dimension), layer.key_norm = maybe(s.dimension);
   layer.keys = array(s.batch * k * s.capacity), layer.values = array(s.batch * k * s.capacity);
-  float* mask = array(rows * s.span);
-  for (int64_t i = 0; i < rows * s.span; ++i) mask[i] = below(3) ? 0 : -INFINITY;
-  layer.mask = mask;
+  std::vector<int64_t> starts{0};
+  std::vector<int32_t> places;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t place = 0; place < s.span; ++place)
+      if (below(3) || place == old + row % s.nodes) places.push_back(int32_t(place));
+    starts.push_back(int64_t(places.size()));
+  }
+  layer.starts = starts.data(), layer.places = places.data();
   expect(!draftcert_layers(&s, &layer, array(rows * s.hidden), array(rows * s.dimension), array(rows * s.dimension), 2, level),
          "no layers");
 }

@@ -349,7 +349,8 @@ def test_compilers(compiler: str, tmp_path: Path):
     kernels = ctypes.CDLL(str(tmp_path / "kernels.so"))
     for level in range(kernels.draftcert_use_instruction_set(-1) + 1):
         x, w, y = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [5.0, 6.0]]), torch.zeros(1, 2)
-        pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (x, w)]
+        matrix = ctypes.byref(bindings.Matrix(w.data_ptr(), bindings.FLOAT32))
+        pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (x, y)]
         sizes = [ctypes.c_int64(n) for n in (1, 2, 2)]
-        assert kernels.draftcert_linear(*pointers, None, ctypes.c_void_p(y.data_ptr()), *sizes, 1, level) == 0
+        assert kernels.draftcert_linear(pointers[0], matrix, None, pointers[1], *sizes, 1, level) == 0
         assert y.tolist() == [[11.0, 17.0]]

@@ -1,8 +1,8 @@
 """Layers of a Llama-like decoder on a CPU for the few rows of a draft tree, in float32 arithmetic.
 
-For few rows the time goes into reading the weights; these kernels read them once, at the speed of the memory and as they
-are stored, where a matrix library needs them as float32 and takes up to twice as long for that. `layers.h` says what they
-compute.
+For few rows the time goes into reading the weights; these kernels read them once, at the speed of the memory and as
+they are stored, where a matrix library needs them as float32 and takes up to twice as long for that. `layers.h` says
+what they compute.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ class Stored:
 def linear(input: Tensor, weight: Tensor | Stored, bias: Tensor | None = None, level: int = -1) -> Tensor:
     """`torch.nn.functional.linear` of few rows: `input` `[rows, in]` and `weight` `[out, in]`, dense float32 on a CPU.
 
-    A row's result is the same to the last bit whatever rows come with it, and however the weight is stored. `level`: as in
-    `layers.h`.
+    A row's result is the same to the last bit whatever rows come with it, and however the weight is stored. `level`: as
+    in `layers.h`.
 
     Raises:
         RuntimeError: no compiled kernels, or a machine without that instruction set.

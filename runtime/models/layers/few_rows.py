@@ -1,9 +1,9 @@
 """The forward pass of Llama-like models over the few rows of draft trees, on a CPU in float32.
 
 transformers' own forward pass spends as much time between the products of a layer as a small model spends in them, and
-waits for memory in them. Here the same weights go through kernels of our own (`bindings`), read as the checkpoint stores
-them where that is known (`Stored`). The results differ from transformers' in the last bits, as those of one row and of
-many rows do there; here those of one row and of many rows are equal.
+waits for memory in them. Here the same weights go through kernels of our own (`bindings`), read as the checkpoint
+stores them where that is known (`Stored`). The results differ from transformers' in the last bits, as those of one row
+and of many rows do there; here those of one row and of many rows are equal.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _MODELS = ("llama", "mistral", "qwen2", "qwen3")
 class FewRows:
     """The forward pass of `model` as it stands; see `few_rows` for which models.
 
-    A node's logits depend on its token, its position and what it sees, to the last bit: not on other nodes or sequences,
-    nor on where in the cache things lie, nor on the number of threads (`layers.h`).
+    A node's logits depend on its token, its position and what it sees, to the last bit: not on other nodes or
+    sequences, nor on where in the cache things lie, nor on the number of threads (`layers.h`).
 
     What it reads of the model, addresses included, is read once: after a change of the model (`identity.structure`)
     another one is to be made; after one of the numbers in its tensors, `look_up` is to be called. Only one thread at a

@@ -1,16 +1,17 @@
 """Loading a target: folders, the default model and its cache, and messages that say what to do."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import gguf
 import pytest
 import torch
 
-from draftcert.runtime.models import default_gguf, load_model, loading, token_ids
+from draftcert.runtime.models import default_gguf, load_model, loading, stored, token_ids
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.support import cache
 from draftcert.theory import DraftcertError
+from tests.runtime.gguf_files import write
 
 
 def test_a_local_folder(folder: Path, tiny: Any) -> None:
@@ -55,43 +56,26 @@ def test_missing_default_package(monkeypatch: pytest.MonkeyPatch) -> None:
         default_gguf()
 
 
-def test_an_interrupted_run_leaves_no_broken_cache(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_leaves_no_broken_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run is interrupted while it saves; the second one starts afresh; the third finds the entry."""
-    gguf = tmp_path / "toy.gguf"
-    gguf.write_bytes(b"weights")
+    file, kept = tmp_path / "toy.gguf", tmp_path / "cache" / "gguf"
+    write(file, gguf.GGMLQuantizationType.Q8_0)
     monkeypatch.setattr(cache, "user_cache_path", lambda *_, **__: tmp_path / "cache")
     saved: list[Path] = []
 
-    class Model:
-        config, generation_config = SimpleNamespace(), None
+    def keep_places(*arguments: Any) -> None:
+        stored.keep_places(*arguments)
+        saved.append(arguments[-1])
+        if len(saved) == 1:
+            raise KeyboardInterrupt
 
-        @staticmethod
-        def state_dict() -> dict[str, Any]:
-            return {}
-
-        def load_state_dict(self, state: dict[str, Any]) -> None: ...
-
-        def save_pretrained(self, where: Path) -> None:
-            saved.append(where)
-            where.mkdir()
-            (where / "half").touch()
-            if len(saved) == 1:
-                raise KeyboardInterrupt
-
-    read = (Model(), {"missing_keys": set()})
-    auto = SimpleNamespace(from_pretrained=lambda *_, **__: read, from_config=lambda *_, **__: Model())
-    words = SimpleNamespace(from_pretrained=lambda *_, **__: SimpleNamespace(save_pretrained=lambda where: None))
-    monkeypatch.setattr(loading, "read_header", lambda path: {})
-    monkeypatch.setattr("transformers.AutoTokenizer", words)
-    monkeypatch.setattr("transformers.AutoModelForCausalLM", auto)
+    monkeypatch.setattr(loading, "keep_places", keep_places)
     with pytest.raises(KeyboardInterrupt):
-        loading._dequantised(gguf)
-    assert not [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
-    entry = loading._dequantised(gguf)
-    assert sorted(path.name for path in entry.iterdir()) == ["checksums.json", "half"]
-    assert loading._dequantised(gguf) == entry
+        load_model(file)
+    assert not [path for path in kept.iterdir() if path.is_dir()]
+    load_model(file)
+    load_model(file)
     assert len(saved) == 2
-    gguf.write_bytes(b"other weights")
-    assert loading._dequantised(gguf) != entry
+    write(file, gguf.GGMLQuantizationType.Q4_0)
+    load_model(file)
+    assert len(saved) == 3

@@ -137,17 +137,17 @@ def test_a_damaged_copy_of_a_gguf_file_is_set_aside_and_made_again(
         shutil.copytree(folder, target)
         (target / "checksums.json").write_text(json.dumps(loading._checksums(target)))
 
-    monkeypatch.setattr(loading, "_dequantise", unpack)
-    copy = loading._dequantised(path)
-    assert loading._dequantised(path) == copy
+    monkeypatch.setattr(loading, "_unpack", unpack)
+    copy = loading._unpacked(path)
+    assert loading._unpacked(path) == copy
     assert len(made) == 1
     for name in ("model.safetensors", "config.json", "checksums.json"):
         content = bytearray((copy / name).read_bytes())
         content[len(content) // 2] ^= 1
         (copy / name).write_bytes(content)
-        assert loading._dequantised(path) == copy
+        assert loading._unpacked(path) == copy
         assert (copy / name).read_bytes() != content
     (copy / "model.safetensors").unlink()
-    assert loading._dequantised(path) == copy
+    assert loading._unpacked(path) == copy
     assert len(made) == 5
     assert copy.with_name(f"{copy.name}.damaged").is_dir()
