@@ -153,7 +153,12 @@ def model(tmp_path_factory):
     import transformers
 
     folder = tmp_path_factory.mktemp("model")
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes: dict[str, Any] = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=61, **sizes)).save_pretrained(folder)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w0"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()

@@ -88,9 +88,10 @@ def load_model(
         tokenizer = transformers.AutoTokenizer.from_pretrained(location)
         _refuse_too_large(transformers.AutoConfig.from_pretrained(location).to_dict(), str(source or DEFAULT_MODEL))
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
-        model, found = transformers.AutoModelForCausalLM.from_pretrained(
+        loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
             location, dtype=dtype, output_loading_info=True, **settings
         )
+        model, found = loaded
         if missing := sorted(found["missing_keys"]):
             raise DraftcertError(f"the files of '{source or DEFAULT_MODEL}' lack the weights {shown(missing)}")
     return LoadedModel((model if spread else model.to(place)).eval(), tokenizer, str(source or DEFAULT_MODEL))
@@ -223,9 +224,10 @@ def _dequantise(path: Path, folder: Path) -> None:
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     with optional("hf"), _quiet(), reading(path):  # transformers reads GGUF files with gguf, which it imports only now
         tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-        model, found = transformers.AutoModelForCausalLM.from_pretrained(
+        loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
             **where, dtype=torch.float32, output_loading_info=True
         )
+    model, found = loaded
     if missing := sorted(found["missing_keys"]):
         raise DraftcertError(f"{path} lacks the weights {shown(missing)}")
     # transformers refuses to save a model that remembers being quantised; these weights no longer are.
