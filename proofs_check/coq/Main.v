@@ -301,3 +301,6 @@ Proof. exact threshold_bound_in_vocabulary. Qed.
 
 Theorem M5v_candidates_sharp : Statements.M5v_candidates_sharp.
 Proof. exact threshold_attained_in_vocabulary. Qed.
+
+Theorem B3i_infinite_order : Statements.B3i_infinite_order.
+Proof. exact infinite_order. Qed.

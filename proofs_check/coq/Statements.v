@@ -444,6 +444,13 @@ Definition B3r_at_zero : Prop := forall V A M p j,
   (forall q, prob V q -> beats A M q -> KL_finite V q p -> s < 1 /\ - ln (1 - s) <= KL V q p) /\
   (s < 1 -> exists q, prob V q /\ beats A M q /\ KL_finite V q p /\ KL V q p = - ln (1 - s)).
 
+(** B3i: the Renyi divergence of infinite order is at most [ln r] if and only if [p <= r q] everywhere *)
+Definition B3i_infinite_order : Prop := forall V A M a p,
+  prob V p -> disjoint_sets V A M -> In a A -> (forall i, In i A -> p i <= p a) -> (forall i, In i M -> p i <= p a) ->
+  let z := 1 - sum M p + INR (length M) * p a in
+  (exists q, prob V q /\ beats A M q /\ forall i, (i < V)%nat -> p i <= z * q i) /\
+  (forall q r, prob V q -> beats A M q -> (forall i, (i < V)%nat -> p i <= r * q i) -> z <= r).
+
 (** ** B4: of the competitors only upper bounds [b] are known; and lumping tokens into one never raises KL *)
 Definition B4_multipliers : Prop := forall V A M p b l x,
   prob V p -> disjoint_sets V A M -> M <> nil -> top_rejected V A M p ->
