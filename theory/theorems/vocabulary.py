@@ -373,4 +373,5 @@ M3_TOP_VOCABULARY = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: top - alpha * top, b: alpha * top}),),
+    formal=("M3_candidates",),
 )
