@@ -351,7 +351,7 @@ class _Reader:
         for number, choice in enumerate(_objects(document, "choices", where)):
             index = choice.get("index", number)
             place = f"{where}, choice {index}"
-            prompt = list(_vllm_prompt(choice, place))
+            prompt: list[_Row | Skipped] = list(_vllm_prompt(choice, place))
             if (given := choice.get("prompt_logprobs")) and given in prompts:
                 prompt = [Skipped(row.where, "the same prompt as of an earlier choice") for row in prompt]
             prompts.append(given)
@@ -483,10 +483,7 @@ def _vllm_prompt(document: dict[str, Any], where: str) -> Iterator[_Row | Skippe
         items = [(key, _is(item, dict, "an entry", place)) for key, item in _is(row, dict, "a row", place).items()]
         listed = [_valued(item.get("decoded_token") or key, item.get("logprob"), key, place) for key, item in items]
         ranks = [_rank(item, place) for _, item in items]
-        ranked = _ranked(listed, ranks, place)
-        # One beyond the most likely ones is the prompt's own; else it comes first, unless somebody sorted the keys.
-        beyond = sorted(zip(ranks, listed, strict=True), key=lambda pair: pair[0])[ranked:] if ranked else []
-        own = beyond[-1][1] if beyond else listed[0] if ranked is not None and listed else None
+        ranked, own = _ranked(listed, ranks, place)
         yield _row(place, own, listed, ordered=False, ranked=ranked)
 
 
@@ -497,13 +494,21 @@ def _rank(item: dict[str, Any], where: str) -> int | None:
     return rank
 
 
-def _ranked(listed: list[Entry | None], ranks: list[int | None], where: str) -> int | None:
-    """How many of the most likely tokens there are, by their ranks; None where these are not given."""
-    if None in ranks or None in listed:
-        return None
-    order = sorted(zip(ranks, listed, strict=True), key=lambda pair: (pair[0], -pair[1].logprob))
-    _check_order([entry for _, entry in order], where)
-    return next((number for number, (rank, _) in enumerate(order) if rank > number + 1), len(order))
+def _ranked(
+    listed: list[Entry | None], ranks: list[int | None], where: str
+) -> tuple[int, Entry | None] | tuple[None, None]:
+    """How many of the most likely tokens there are, by their ranks, and the prompt's own; None without ranks.
+
+    One beyond the most likely ones is the prompt's own; else it comes first, unless somebody sorted the keys.
+    """
+    pairs = [(rank, each) for rank, each in zip(ranks, listed, strict=True) if rank is not None and each is not None]
+    if not pairs or len(pairs) < len(listed):
+        return None, None
+    pairs.sort(key=lambda pair: (pair[0], -pair[1].logprob))
+    order = [entry for _, entry in pairs]
+    _check_order(order, where)
+    ranked = next((number for number, (rank, _) in enumerate(pairs) if rank > number + 1), len(pairs))
+    return ranked, order[-1] if ranked < len(order) else listed[0]
 
 
 def _tgi_row(where: str, chosen: Any, row: Any) -> _Row | Skipped:

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -284,6 +284,7 @@ class _Claim:
                     raise DraftcertError(f"{self._folder} holds an audit with {differ}: give another folder")
 
 
+@cache
 def made_by() -> dict[str, str]:
     """What turns a model's logits into the numbers of an audit: this version and its formulas."""
     formulas = json.dumps({name: formula.sha256 for name, formula in sorted(FORMULAS.items())})

@@ -74,6 +74,7 @@ def certificate(p: Array, count: int, candidates: int) -> float:
     low, high = float(below[-1]), float(above[0])
     if low >= high:
         return 0.0
+    c = high
     for _ in range(60):
         c = (low + high) / 2
         low, high = (c, high) if np.maximum(above - c, 0).sum() > np.maximum(c - below, 0).sum() else (low, c)

@@ -18,7 +18,7 @@ from ..theory.presets import PRESETS, Preset
 from ..theory.rule import RuleFamily
 from ..theory.theorem import Theorem
 from ..theory.theorems import EVERY_FORMULA, THEOREMS
-from .claims import tell
+from .claims import evidence, tell
 from .printing import escape_latex, latex, mathml, prose_html, prose_latex
 
 __all__ = ["Selection", "pages", "rules_table", "select", "write_document"]
@@ -106,6 +106,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         "captions": MappingProxyType({name: " ".join((FIGURES[name].__doc__ or "").split()) for name in figures}),
         "svg": svg,
         "tell": tell,
+        "evidence": evidence,
         "number": number,
         "worked": worked,
     }

@@ -1,11 +1,14 @@
 """What a claim says, as lines of words and formulas that any format can print."""
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 import sympy
 from sympy import Symbol
 
+from ..proofs_check.formal import words as words_of_coq
 from ..theory.rule import RuleFamily
 from ..theory.theorem import (
     AtLeast,
@@ -22,8 +25,10 @@ from ..theory.theorem import (
     Optimum,
     Rows,
     RuleBound,
+    Subdivision,
     SumAtLeast,
     SumEqual,
+    Theorem,
     UpperBound,
 )
 from ..theory.theorems import THEOREMS
@@ -163,3 +168,32 @@ def tell(claim: Claim | RuleBound) -> Told:
     word = "inf" if isinstance(claim, Infimum) else "sup"
     tokens, note = _family(claim.family, claim.rows)
     return Told((Line(formula=relation(sympy.Eq, Symbol(f"{word} C"), claim.value)),), where, rows, tokens, note)
+
+
+def evidence(theorem: Theorem) -> list[tuple[str, str]]:
+    """The kinds of evidence that a theorem's claims have, each with what it is evidence of.
+
+    >>> evidence(THEOREMS["T5"])[0]
+    ('symbolic', 'step 1, conclusion 1')
+    """
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for place, claim in theorem.claims():
+        if not isinstance(claim, Formal):
+            places["ball arithmetic" if _subdivides(claim) else "symbolic"].append(place)
+    found = [(kind, ", ".join(named)) for kind, named in places.items()]
+    if theorem.worked_points:
+        found.append(("exact arithmetic", f"worked points: {len(theorem.worked_points)}"))
+    said = words_of_coq()
+    found += [(f"formal proof in Coq, {name}", said[name]) for name in theorem.formal]
+    return found if theorem.formal else [*found, ("no formal proof", "nothing of it is stated in Coq")]
+
+
+def _subdivides(part: Any) -> bool:
+    """Whether ball arithmetic on a subdivision of the domain is part of the evidence."""
+    if isinstance(part, Mapping):
+        part = tuple(part.values())
+    if isinstance(part, tuple):
+        return any(map(_subdivides, part))
+    if not is_dataclass(part) or isinstance(part, RuleFamily):
+        return False
+    return isinstance(part, Subdivision) or any(_subdivides(getattr(part, each.name)) for each in fields(part))

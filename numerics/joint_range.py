@@ -52,6 +52,9 @@ def kl_for_divergence(divergence: str, threshold: Any, digits: int = 50) -> Encl
         return kl_for_sampling_acceptance(max(1 - exact, 0), digits=digits)
     if exact == 0:
         return Enclosure(arb(0), digits)
+    if divergence == "kl":
+        with precision(64 + 4 * digits):
+            return Enclosure(arb(to_fmpq(exact)), digits)
     bits = 64 + 7 * digits + 4 * abs(bit_size(to_fmpq(exact)))
     while True:
         with precision(bits):
@@ -86,11 +89,10 @@ def _jensen_shannon(threshold: fmpq, bits: int) -> arb:
 
 _ENCLOSED: MappingProxyType[str, Callable[[fmpq, int], arb]] = MappingProxyType(
     {
-        "kl": lambda threshold, bits: arb(threshold),
         "hellinger": _hellinger,
         "jensen_shannon": _jensen_shannon,
         "reverse_kl": lambda threshold, bits: arb(0),
     }
 )
-DIVERGENCES = ("total_variation", *_ENCLOSED)
+DIVERGENCES = ("kl", "total_variation", *_ENCLOSED)
 """The divergences that are compared with KL(target || draft)."""

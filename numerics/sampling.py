@@ -29,6 +29,8 @@ from .row import ExactRow, read_number, read_row
 
 FAR = 100
 """Above this many nats the least acceptance is `exp(-kl)` to more digits than anybody can ask for."""
+HUGE = 10**300
+"""Above this many nats it is beyond the range of exponents."""
 HEAD = 24
 """All sets of so many most likely tokens of a row are looked at."""
 
@@ -73,6 +75,12 @@ def sampling_acceptance(kl: Any, lenience: Any = 1, *, probabilities: Any = None
         raise DraftcertError(f"kl = {kl}: a divergence is not negative")
     if budget == 0:
         return Enclosure(arb(1), digits)
+    if budget > HUGE:
+        raise DraftcertError(f"kl = {kl}: an acceptance below exp(-1e300) is not written; give infinity for 0")
+    with precision(64 + 4 * digits):
+        near_one = arb(1).union(1 - arb(budget / 2).sqrt())  # Pinsker's inequality, for any lenience and target
+    if is_certain(near_one, digits):
+        return Enclosure(near_one, digits)
     size = bit_size(budget)
     over_pairs, with_mass = (partial(each, budget, slack) for each in (_least_acceptance, _accepting))
     return _certain(over_pairs, with_mass, arb(1), row, size, digits)
@@ -273,7 +281,7 @@ def _accepting(kl: fmpq, lenience: fmpq, mass: fmpq, bits: int) -> arb:
         return (1 - mass) * (-z).exp()
 
     def excess(z: arb) -> arb:
-        return (_two_coins(mass, 1 - drafted_elsewhere(z)) / kl).log()
+        return ((mass * (mass / (1 - drafted_elsewhere(z))).log() + (1 - mass) * z) / kl).log()
 
     # (1 - mass) z is what the other tokens add to the divergence; these add between -1 and 0.
     found = root(excess, arb(kl / (1 - mass)), arb((kl + 1) / (1 - mass)), bits)
@@ -284,14 +292,11 @@ def _accepting(kl: fmpq, lenience: fmpq, mass: fmpq, bits: int) -> arb:
 
 def _rejecting(acceptance: fmpq, lenience: fmpq, mass: fmpq, bits: int) -> arb:
     """The least KL that rejects so often if the tokens drafted too often have this mass of the target."""
-    drafted = 1 - acceptance + mass / lenience
-    return _two_coins(mass, arb(drafted)) if drafted < 1 else arb("inf")
-
-
-def _two_coins(mass: fmpq, drafted: arb) -> arb:
-    """KL of two coins, 0 <= mass < 1."""
-    own = mass * (mass / drafted).log() if mass else arb(0)
-    return own + (1 - mass) * ((1 - mass) / (1 - drafted)).log()
+    elsewhere = acceptance - mass / lenience
+    if elsewhere <= 0:
+        return arb("inf")
+    own = mass * arb(mass / (1 - elsewhere)).log() if mass else arb(0)
+    return own + (1 - mass) * arb((1 - mass) / elsewhere).log()
 
 
 def _masses_next_to(wanted: arb, row: ExactRow) -> tuple[set[Fraction], set[Fraction]]:
@@ -301,7 +306,8 @@ def _masses_next_to(wanted: arb, row: ExactRow) -> tuple[set[Fraction], set[Frac
     of sets, and as if they could be divided for those that no set is nearer than.
     """
     head, tail = ([weight for weight in row.ranked if weight][part] for part in (slice(HEAD), slice(HEAD, None)))
-    aim = min(max(math.floor(read_number(to_mpf(wanted), "mass") * row.total), 0), row.total)
+    scaled = wanted * row.total
+    aim = 0 if scaled < 1 else min(int(to_mpf(scaled)), row.total)
     seen, nearer = set[int](), set[int]()
     for most, turned in ((aim, False), (row.total - aim - 1, True)):
         start = _largest_sum(head, most)

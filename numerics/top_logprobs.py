@@ -468,17 +468,19 @@ class _Judged:
         they have at least `-ln(cap + f)` times their mass, and at most as much as if all were equal. The whole is at
         least `-ln(p_(1) + f)`.
         """
+        if not isinstance(floor, sympy.Rational) or floor < 0:
+            raise DraftcertError(f"the entropy's floor {floor} is not an exact number >= 0")
         f = to_fmpq(floor)
         box, listed = self.box, self._probabilities[: len(self.box.low)]
         ranges = [_entropy_term(low, high, f) for low, high in listed]
         least, most = sum_balls(low for low, _ in ranges), sum_balls(high for _, high in ranges)
         if box.cap:
-            rest = max(1 - sum(high for _, high in listed), Fraction(0)), box.left / box.least_total
+            rest = max(1 - sum((high for _, high in listed), Fraction(0)), Fraction(0)), box.left / box.least_total
             each = -arb(to_fmpq(box.cap / box.least_total) + f).log()
             least += (each * to_fmpq(rest[0])).min(each * to_fmpq(rest[1]))
             if box.unlisted < math.inf:
-                share = _entropy_term(*(mass / int(box.unlisted) for mass in rest), f)[1]
-                most += share * int(box.unlisted)
+                tokens = int(box.unlisted)
+                most += _entropy_term(rest[0] / tokens, rest[1] / tokens, f)[1] * tokens
             else:
                 most += (-arb(f).log() * to_fmpq(rest[1])).max(arb(0)) if f else arb("inf")
         largest = arb(to_fmpq(listed[0][1]) + f)

@@ -95,6 +95,11 @@ def statements(folder: Path = FOLDER) -> dict[str, str]:
     return {record["coq"]: record["sha256"] for record in _records(folder)}
 
 
+def words(folder: Path = FOLDER) -> dict[str, str]:
+    """What every statement says, in words, by its name."""
+    return {record["coq"]: record["statement"] for record in _records(folder)}
+
+
 def _records(folder: Path) -> list[dict[str, str]]:
     path = folder / STATEMENTS
     return read_json(path) if path.is_file() else []

@@ -242,6 +242,7 @@ def formula_mutants(formula: Formula, theorems: tuple[Theorem, ...]) -> Iterator
 _VANISHES = "true: the changed term vanishes in the limit"
 _EITHER_ROLE = "true: a draft equal to the threshold is rejected whichever side of it the token has to be on"
 
+_WIDER = "true: it holds on the wider range too, which only says what the variable is"
 EXPLAINED = {
     (
         "T7",
@@ -250,6 +251,16 @@ EXPLAINED = {
     ): "true: a lower bound that holds for one competitor holds when more tokens have to beat the first",
     ("B4", "conclusion 3", "rows: classes: 'accepted above the level' as competitor"): _EITHER_ROLE,
     ("B4", "conclusion 3", "rows: classes: 'listed competitor below the level' as accepted"): _EITHER_ROLE,
+    **{
+        ("S1", "conclusion 1", f"rows: classes: ranges: {end} bound of q dropped"): _WIDER for end in ("lower", "upper")
+    },
+    ("S6", "step 1", "domain: upper bound of tau dropped"): _WIDER,
+    ("S6", "step 1", "domain: upper bound of p_x dropped"): _WIDER,
+    **{
+        ("S6", place, "domain: lower bound of p_1 dropped"): _WIDER
+        for place in ("step 1", "conclusion 1", "conclusion 5")
+    },
+    **{("S6", place, "domain: upper bound of p_x dropped"): _WIDER for place in ("conclusion 2", "conclusion 4")},
     ("M7s", "conclusion 2", "expression: sign of b in b + g"): _VANISHES,
     (
         "M7s",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import mmap
@@ -43,7 +44,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         DraftcertError: the system refuses to write; the message names `path` and the reason.
     """
     path = Path(os.path.realpath(path))
-    partial = path.with_name(f".{path.name[:40]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.partial")
+    partial = path.with_name(f".{_short(path.name)}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         _remove_orphans(path.parent)
         yield partial
@@ -87,10 +88,15 @@ def writable_folder(path: str | Path) -> Path:
     return path
 
 
-def remove_partial(folder: Path, name: str = "*") -> None:
-    """Remove what killed processes left of writing `name`; only for the one that holds the lock on writing it."""
-    for partial in folder.glob(f".{name}.*.partial"):
+def remove_partial(folder: Path, name: str = "") -> None:
+    """Remove what killed processes left of writing `name`, or anything; only for the one that holds the lock on it."""
+    for partial in folder.glob(f".{glob.escape(_short(name))}*.partial"):
         _remove(partial)
+
+
+def _short(name: str) -> str:
+    """As much of a name as leaves room for more: systems take 255 bytes."""
+    return name.encode(errors="surrogateescape")[:150].decode(errors="ignore")
 
 
 @cache
@@ -255,6 +261,7 @@ def json_lines(path: str | Path, head: Any) -> Iterator[tuple[list[Any], Callabl
     """
     path = Path(path)
     with locked(path.with_name(f"{path.name}.lock"), f"{path}", wait=False):
+        remove_partial(path.parent, f"{path.name}.")
         whole = _whole_lines(path)
         documents = [_unsealed(line) for line in whole]
         if documents and documents[0] is None:

@@ -1,19 +1,22 @@
 """Every reader is given 20,000 changed inputs: each is read, or refused in one line that names it, and that is all.
 
 Two readers are slow and get fewer: chat templates (1,000: jinja compiles each) and Parquet with a seal made to fit
-(300; without, 20,000). The readers of models are tried in `runtime/models/test_untrusted_models.py`.
+(200; without, 20,000). The readers of models are tried in `runtime/models/test_untrusted_models.py`.
 """
 
+import io
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from draftcert.audit.prompts import read_prompts
+from draftcert.audit.prompts import Prompt, _parse, read_prompts
 from draftcert.audit.records import Audit
 from draftcert.audit.run import Configuration, run_audit
 from draftcert.cli.explain import _outputs
@@ -58,7 +61,7 @@ def refused(read: Callable[[], Any]) -> bool:
 
 
 def test_rules():
-    whole = "(top_m(10) | typical(0.09, 3e-1)) & additive(t=1/3)"
+    whole = "(top_m(10) | additive(t=3e-1/7))"
     assert 0.5 * MANY < sum(refused(lambda: parse_rule(text)) for text in changes(whole)) < MANY  # noqa: B023
 
 
@@ -90,12 +93,17 @@ def test_prompts(tmp_path):
     )
     path = tmp_path / "prompts.jsonl"
 
-    def read(text: str) -> None:
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        for prompt in read_prompts(path):
+    def check(prompts: Iterable[Prompt]) -> None:
+        for prompt in prompts:
             assert isinstance(prompt.text, str)
 
-    assert 0.2 * MANY < sum(refused(lambda: read(text)) for text in changes(whole)) < MANY  # noqa: B023
+    def through_a_file(text: str) -> None:
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        check(read_prompts(path))
+
+    lines = [list(enumerate(io.StringIO(text), 1)) for text in changes(whole)]
+    assert 0.2 * MANY < sum(refused(lambda: check(_parse(each, "it", True))) for each in lines) < MANY  # noqa: B023
+    assert 100 < sum(refused(lambda: through_a_file(text)) for text in changes(whole, 500)) < 500  # noqa: B023
 
 
 def test_layers():
@@ -138,8 +146,6 @@ def test_logs(tmp_path):
 @pytest.fixture(scope="module")
 def audit(tmp_path_factory, model):
     folder = tmp_path_factory.mktemp("audit")
-    from draftcert.audit import Prompt
-
     run_audit(folder, Configuration(str(model), None, 4), [Prompt("1", "", "w1 w2")])
     return folder
 
@@ -172,8 +178,11 @@ def test_claims_of_audits(audit, tmp_path, monkeypatch):
 
 
 def test_parquet(audit, tmp_path):
-    path = tmp_path / "positions.parquet"
-    whole, draw = (audit / "positions.parquet").read_bytes(), random.Random(0)
+    path, draw = tmp_path / "small.parquet", random.Random(0)
+    pq.write_table(pa.table({"a": [1, 2]}).replace_schema_metadata({"seal": SEAL}), path)
+    seal(path)
+    assert is_sealed(path)
+    whole = path.read_bytes()
     for _ in range(MANY):
         content = bytearray(whole)
         content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
@@ -181,24 +190,25 @@ def test_parquet(audit, tmp_path):
         assert not is_sealed(path)
     shutil.copytree(audit, tmp_path / "audit")
     path = tmp_path / "audit" / "positions.parquet"
-    plain = whole.replace(whole[whole.rfind(SEAL[:-64].encode()) :][: len(SEAL)], SEAL.encode())
+    content = path.read_bytes()
+    start = content.rfind(SEAL[:-64].encode())
+    plain = content[:start] + SEAL.encode() + content[start + len(SEAL) :]
+
+    def read() -> None:
+        opened = Audit.open(tmp_path / "audit")
+        for name in ("text", "top_logprobs", "entropy"):
+            opened.column(name)
+
     errors = 0
-    for _ in range(300):
-        content = bytearray(plain)
-        for _ in range(3):
-            content[draw.randrange(len(content))] = draw.randrange(256)
-        path.write_bytes(content)
-        if SEAL.encode() not in content:
-            continue
-        seal(path)
-
-        def read() -> None:
-            opened = Audit.open(tmp_path / "audit")
-            for name in opened.names:
-                opened.column(name)
-
-        errors += refused(read)
-    assert errors > 30
+    for _ in range(200):
+        changed = bytearray(plain)
+        for at in draw.choices((*range(200), *range(len(plain) * 2 // 3, len(plain))), k=3):
+            changed[at] = draw.randrange(256)
+        if SEAL.encode() in changed:
+            path.write_bytes(changed)
+            seal(path)
+            errors += refused(read)
+    assert errors > 20
 
 
 def test_chat_templates(model):

@@ -98,7 +98,7 @@ Let n := pool_size (PA ++ PM).
 
 Lemma check_facts :
   (0 < D)%Z /\ prob V p /\ disjoint_sets V A M /\ M <> nil /\ top_rejected V A M p /\
-  0 < INR (length (PA ++ PM)) /\ is_pool A M PA PM p (sum (PA ++ PM) p / INR (length (PA ++ PM))) /\
+  0 < INR (length (PA ++ PM)) /\ pool_of A M p (sum (PA ++ PM) p / INR (length (PA ++ PM))) PA PM /\
   (forall i, (0 <= num ns i)%Z).
 Proof.
   unfold check in Hcheck. rewrite !andb_true_iff, !forallb_forall in Hcheck. fold V S n in Hcheck.
@@ -135,7 +135,7 @@ Proof.
     + apply orb_prop in Hj. destruct Hj as [Hj|Hj]; apply memb_in in Hj; tauto.
     + rewrite forallb_forall in Hj. now apply Z.leb_le, Hj.
   - now rewrite Hn.
-  - rewrite Hc. unfold is_pool. repeat match goal with |- _ /\ _ => split end.
+  - rewrite Hc. unfold pool_of. repeat match goal with |- _ /\ _ => split end.
     + now apply nodupb_spec.
     + now apply nodupb_spec.
     + intros a Ha. now apply memb_in, h11.

@@ -20,16 +20,8 @@ Proof.
   - destruct (Rlt_dec (p i) c); [rewrite Rmax_right|rewrite Rmax_left]; lra.
 Qed.
 
-(** A pool [PA ++ PM] whose level [c] separates it from the other tokens.
-    Tokens exactly at the level may be pooled or not. *)
-Definition is_pool (A M PA PM : list nat) (p : nat -> R) (c : R) : Prop :=
-  NoDup PA /\ NoDup PM /\ incl PA A /\ incl PM M /\
-  (forall a, In a PA -> c <= p a) /\ (forall a, In a A -> ~ In a PA -> p a <= c) /\
-  (forall i, In i PM -> p i <= c) /\ (forall i, In i M -> ~ In i PM -> c <= p i) /\
-  sum (PA ++ PM) p = INR (length (PA ++ PM)) * c.
-
 Lemma pool_level V A M PA PM p c :
-  disjoint_sets V A M -> is_pool A M PA PM p c -> level_eq A M p c.
+  disjoint_sets V A M -> pool_of A M p c PA PM -> level_eq A M p c.
 Proof.
   intros (HA & HM & _ & _) (h1 & h2 & h3 & h4 & h5 & h6 & h7 & h8 & hs). red.
   rewrite (sum_ext A _ (fun a => if mem PA a then p a - c else 0)).
@@ -45,7 +37,7 @@ Proof.
 Qed.
 
 Lemma pool_value A M PA PM p c :
-  NoDup A -> NoDup M -> is_pool A M PA PM p c ->
+  NoDup A -> NoDup M -> pool_of A M p c PA PM ->
   sum (moved A M p c) (fun i => p i * ln (p i / c)) = sum (PA ++ PM) (fun i => p i * ln (p i / c)).
 Proof.
   intros HA HM (h1 & h2 & h3 & h4 & h5 & h6 & h7 & h8 & hs).
@@ -88,7 +80,7 @@ Lemma kl_div_term_nonneg p c : 0 <= p -> 0 < c -> 0 <= p * ln (p / c) - p + c.
 Proof. intros Hp Hc. pose proof (gibbs_term p c Hp (Rlt_le _ _ Hc) (fun _ => Hc)). lra. Qed.
 
 Lemma pool_subset V A M PA PM p c :
-  prob V p -> disjoint_sets V A M -> is_pool A M PA PM p c -> forall i, In i (PA ++ PM) -> 0 <= p i.
+  prob V p -> disjoint_sets V A M -> pool_of A M p c PA PM -> forall i, In i (PA ++ PM) -> 0 <= p i.
 Proof.
   intros Hp (_ & _ & HA & HM) (_ & _ & h3 & h4 & _) i Hi. apply Hp.
   apply in_app_iff in Hi. destruct Hi as [Hi|Hi]; [apply HA, h3, Hi|apply (HM i), h4, Hi].
@@ -99,7 +91,7 @@ Theorem closed_form V A M PA PM p :
   let S := sum (PA ++ PM) p in
   let E := sum (PA ++ PM) (fun i => p i * ln (p i)) in
   prob V p -> disjoint_sets V A M -> M <> nil -> 0 < n ->
-  is_pool A M PA PM p (S / n) -> least V A M p (E - S * ln (S / n)).
+  pool_of A M p (S / n) PA PM -> least V A M p (E - S * ln (S / n)).
 Proof.
   intros n S E Hp Hd HM Hn Hpool.
   assert (Hpos := pool_subset _ _ _ _ _ _ _ Hp Hd Hpool).
@@ -115,7 +107,7 @@ Qed.
 Theorem closed_form_kl_div V A M PA PM p :
   let n := INR (length (PA ++ PM)) in
   let c := sum (PA ++ PM) p / n in
-  prob V p -> disjoint_sets V A M -> M <> nil -> 0 < n -> is_pool A M PA PM p c ->
+  prob V p -> disjoint_sets V A M -> M <> nil -> 0 < n -> pool_of A M p c PA PM ->
   least V A M p (sum (PA ++ PM) (fun i => p i * ln (p i / c) - p i + c)).
 Proof.
   intros n c Hp Hd HM Hn Hpool.

@@ -53,6 +53,11 @@ Definition certificate (V : nat) (A : list nat) (m : nat) (p : nat -> R) (x : R)
   (exists q, prob V q /\ rejects V A m q /\ KL_finite V p q /\ KL V p q = x) /\
   (forall q, prob V q -> rejects V A m q -> KL_finite V p q -> x <= KL V p q).
 
+(** [T] is one choice of the [m] most likely tokens of [q]: where tokens tie, there are several. *)
+Definition proposes (V m : nat) (q : nat -> R) (T : list nat) : Prop :=
+  NoDup T /\ length T = m /\ (forall i, In i T -> (i < V)%nat) /\
+  (forall i j, In i T -> (j < V)%nat -> ~ In j T -> q j <= q i).
+
 (** [M] holds [m] of the most likely rejected tokens. *)
 Definition top_rejected (V : nat) (A M : list nat) (p : nat -> R) : Prop :=
   forall i j, In i M -> (j < V)%nat -> ~ In j A -> ~ In j M -> p j <= p i.
@@ -66,12 +71,48 @@ Definition mem (l : list nat) (i : nat) : bool := if in_dec Nat.eq_dec i l then 
 Definition levelled (A M : list nat) (p : nat -> R) (c : R) (i : nat) : R :=
   if mem A i then Rmin (p i) c else if mem M i then Rmax (p i) c else p i.
 
+(** A pool [PA ++ PM] whose mean [c] separates it from the other tokens of [A] and [M].
+    Tokens exactly at the level may be pooled or not. *)
+Definition pool_of (A M : list nat) (p : nat -> R) (c : R) (PA PM : list nat) : Prop :=
+  NoDup PA /\ NoDup PM /\ incl PA A /\ incl PM M /\
+  (forall a, In a PA -> c <= p a) /\ (forall a, In a A -> ~ In a PA -> p a <= c) /\
+  (forall i, In i PM -> p i <= c) /\ (forall i, In i M -> ~ In i PM -> c <= p i) /\
+  sum (PA ++ PM) p = INR (length (PA ++ PM)) * c.
+
+(** The pool, grown from its two ends: of [A], in descending order, and [M], in ascending order, the first token that
+    lies on the wrong side of the pool's mean joins it, as long as there is one. *)
+Definition mean (p : nat -> R) (l : list nat) : R := sum l p / INR (length l).
+
+Definition grow (p : nat -> R) : nat -> list nat -> list nat -> list nat -> list nat -> list nat * list nat :=
+  fix grow steps A M PA PM :=
+    match steps with
+    | O => (PA, PM)
+    | S rest =>
+        let c := mean p (PA ++ PM) in
+        let above := match A with a :: _ => if Rlt_dec c (p a) then true else false | nil => false end in
+        let below := match M with i :: _ => if Rlt_dec (p i) c then true else false | nil => false end in
+        if above then grow rest (tl A) M (hd 0%nat A :: PA) PM
+        else if below then grow rest A (tl M) PA (hd 0%nat M :: PM)
+        else (PA, PM)
+    end.
+
+(** By how much multipliers [l] of accepted tokens and competitors say that a target exceeds a draft. *)
+Definition factor (A M : list nat) (l : nat -> R) (i : nat) : R :=
+  if mem A i then 1 + l i else if mem M i then 1 - l i else 1.
+
 (** The tokens that the level moves. *)
 Definition moved (A M : list nat) (p : nat -> R) (c : R) : list nat :=
   filter (fun a => if Rlt_dec c (p a) then true else false) A ++
   filter (fun i => if Rlt_dec (p i) c then true else false) M.
 
+(** The function of Bennett's inequality. *)
+Definition bennett (x : R) : R := (1 + x) * ln (1 + x) - x.
+
 Definition phi (x : R) : R := ((1 + x) * ln (1 + x) + (1 - x) * ln (1 - x)) / 2.
+
+(** The certificate of one accepted token at [x] against [m] competitors at [y]. *)
+Definition one_ahead (m : nat) (x y : R) : R :=
+  let c := (x + INR m * y) / (INR m + 1) in x * ln (x / c) + INR m * (y * ln (y / c)).
 
 (** The least certificates of [m] candidates for a gap [g]: to the [m]-th competitor, and to the runner-up. *)
 Definition tree_y (m : nat) (g : R) : R :=
@@ -82,6 +123,15 @@ Definition tree_gap_value (m : nat) (g : R) : R :=
 
 Definition runner_up_value (m : nat) (g : R) : R :=
   ((1 + INR m * g) * ln (1 + INR m * g) + INR m * (1 - g) * ln (1 - g)) / (INR m + 1).
+
+(** The lengths of the runs of [true] in a list, the first of which continues one of [n]. *)
+Definition runs : nat -> list bool -> list nat :=
+  fix runs n steps :=
+    match steps with
+    | nil => n :: nil
+    | true :: rest => runs (S n) rest
+    | false :: rest => n :: runs 0%nat rest
+    end.
 
 (** ** Other divergences *)
 

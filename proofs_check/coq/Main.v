@@ -4,6 +4,7 @@ From Coq Require Import Reals List Arith Lra Lia Sorted.
 From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
 From Draftcert Require Import StrictGreedy Margins Trees MeanKL Rules Renyi Orders.
+From Draftcert Require Import Guarantee Search Equality Candidates Runs Suprema.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -49,8 +50,8 @@ Proof. exact level_is_mean. Qed.
 Theorem T3_closed_form : Statements.T3_closed_form.
 Proof.
   intros V A M PA PM p n S c Hp Hd HM Hn h1 h2 h3 h4 h5 h6 h7 h8.
-  assert (Hpool : is_pool A M PA PM p c).
-  { unfold is_pool. repeat match goal with |- _ /\ _ => split end; auto.
+  assert (Hpool : pool_of A M p c PA PM).
+  { unfold pool_of. repeat match goal with |- _ /\ _ => split end; auto.
     change (S = n * c). unfold c. field. lra. }
   split; [|split].
   - exact (closed_form V A M PA PM p Hp Hd HM Hn Hpool).
@@ -203,3 +204,91 @@ Proof. intros x H. split; [now apply phi_ge_half_sq|]. split; [now apply phi_le_
 
 Theorem phi_convexity : Statements.phi_convexity.
 Proof. exact phi_convex. Qed.
+
+Theorem guarantee_of_candidates : Statements.guarantee_of_candidates.
+Proof. exact Guarantee.guarantee_of_candidates. Qed.
+
+Theorem certificate_exists : Statements.certificate_exists.
+Proof. exact Guarantee.certificate_exists. Qed.
+
+Theorem witness_is_proof : Statements.witness_is_proof.
+Proof. exact Guarantee.witness_is_proof. Qed.
+
+Theorem T0_no_cancellation : Statements.T0_no_cancellation.
+Proof. exact no_cancellation. Qed.
+
+Theorem T3_search : Statements.T3_search.
+Proof. exact pool_search. Qed.
+
+Theorem T4_equality : Statements.T4_equality.
+Proof.
+  intros V A m p p1 x Hp HA HA' Hm H1 H2 Hx. split.
+  - exact (ceiling_equality V A m p p1 x Hp HA HA' Hm H1 H2 Hx).
+  - exact (ceiling_log_equality V A m p x Hp HA HA' Hm Hx).
+Qed.
+
+Theorem M2_candidates : Statements.M2_candidates.
+Proof. exact additive_margin_bounds_m. Qed.
+
+Theorem M2_M3_runner_up_rejected : Statements.M2_M3_runner_up_rejected.
+Proof. exact runner_up_rejected. Qed.
+
+Theorem M3_candidates : Statements.M3_candidates.
+Proof. exact ratio_bounds_m. Qed.
+
+Theorem M3_candidates_sharp : Statements.M3_candidates_sharp.
+Proof. exact chord_sharp_m. Qed.
+
+Theorem M4_candidates : Statements.M4_candidates.
+Proof. exact top_k_bound_m. Qed.
+
+Theorem M4_candidates_sharp : Statements.M4_candidates_sharp.
+Proof. exact top_k_attained_m. Qed.
+
+Theorem M5_candidates : Statements.M5_candidates.
+Proof. exact threshold_bound_m. Qed.
+
+Theorem M5_candidates_sharp : Statements.M5_candidates_sharp.
+Proof. exact threshold_attained_m. Qed.
+
+Theorem M5t_candidates : Statements.M5t_candidates.
+Proof. exact typical_bounds_m. Qed.
+
+Theorem M6_upper_bound : Statements.M6_upper_bound.
+Proof. exact M6_upper. Qed.
+
+Theorem M6_supremum : Statements.M6_supremum.
+Proof. exact Suprema.M6_supremum. Qed.
+
+Theorem T6_inclusions : Statements.T6_inclusions.
+Proof.
+  intros V p k i Hp Hk Hi Hle. split.
+  - intros alpha. exact (additive_contains_multiplicative V p k i alpha Hp Hk Hi Hle).
+  - intros tau Ht H. split.
+    + exact (additive_contains_absolute V p k i tau Hp Hk Hi Hle Ht H).
+    + exact (multiplicative_contains_absolute V p k i tau Hp Hk Hi Hle Ht H).
+Qed.
+
+Theorem B1_step : Statements.B1_step.
+Proof.
+  intros V A m p x q T eps HA Hx Hq Hf Hle Hlt HT.
+  destruct (Guarantee.guarantee_of_candidates V A m p x HA Hx) as [H _]. apply (H q T Hq Hf); [lra|assumption].
+Qed.
+
+Theorem B1_run_lengths : Statements.B1_run_lengths.
+Proof. exact run_length. Qed.
+
+Theorem B2_inverse : Statements.B2_inverse.
+Proof. exact mean_kl_inverse. Qed.
+
+Theorem B2c_lorenz_bound : Statements.B2c_lorenz_bound.
+Proof. exact lorenz_bound. Qed.
+
+Theorem B3r_at_zero : Statements.B3r_at_zero.
+Proof. exact reverse_at_zero. Qed.
+
+Theorem B4_multipliers : Statements.B4_multipliers.
+Proof. exact multipliers_bound. Qed.
+
+Theorem B4_lumped : Statements.B4_lumped.
+Proof. exact lumped. Qed.

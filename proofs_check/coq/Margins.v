@@ -52,8 +52,8 @@ Proof.
   clear Hd2. pose proof (proj1 Hp b Hb) as Hpb.
   apply (certificate_is_least V A (single b)) in Hx; auto using single_top; [|discriminate].
   assert (Hpool : forall B, In a B -> (forall i, In i B -> i <> a -> p i <= (p a + p b) / 2) ->
-                  is_pool B (single b) (single a) (single b) p ((p a + p b) / 2)).
-  { intros B HaB HB. unfold is_pool. repeat match goal with |- _ /\ _ => split end.
+                  pool_of B (single b) p ((p a + p b) / 2) (single a) (single b)).
+  { intros B HaB HB. unfold pool_of. repeat match goal with |- _ /\ _ => split end.
     - apply Hd2'.
     - apply Hd2'.
     - intros i [<-|[]]. assumption.

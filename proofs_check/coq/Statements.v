@@ -16,6 +16,36 @@ Definition guarantee : Prop := forall V A m p x,
   (forall q, prob V q -> KL_finite V p q -> KL V p q < x -> ~ rejects V A m q) /\
   (forall e, x < e -> exists q, prob V q /\ KL_finite V p q /\ KL V p q < e /\ rejects V A m q).
 
+(** Whatever tokens the drafter proposes as its [m] most likely, however it breaks ties, one of them is accepted; and
+    for every larger bound some draft, with some choice among its ties, proposes none that is. *)
+Definition guarantee_of_candidates : Prop := forall V A m p x,
+  (forall a, In a A -> (a < V)%nat) -> certificate V A m p x ->
+  (forall q T, prob V q -> KL_finite V p q -> KL V p q < x -> proposes V m q T -> exists a, In a T /\ In a A) /\
+  (forall e, x < e -> exists q T, prob V q /\ KL_finite V p q /\ KL V p q < e /\ proposes V m q T /\
+     forall i, In i T -> ~ In i A).
+
+(** There is a certificate if and only if at least [m] tokens are rejected. *)
+Definition certificate_exists : Prop := forall V A m p,
+  prob V p -> NoDup A -> (forall a, In a A -> (a < V)%nat) -> (1 <= m)%nat ->
+  ((exists x, certificate V A m p x) <-> (length A + m <= V)%nat).
+
+(** What a witness file holds: a rejected draft [q], multipliers [l], and for each token the equation that makes the
+    bounds from above and from below one number. *)
+Definition witness_is_proof : Prop := forall V A M p q l,
+  prob V p -> disjoint_sets V A M -> M <> nil -> top_rejected V A M p ->
+  prob V q -> beats A M q ->
+  (forall a, In a A -> 0 <= l a) -> (forall i, In i M -> 0 <= l i <= 1) -> sum A l = sum M l ->
+  (forall i, (i < V)%nat -> q i * factor A M l i = p i) ->
+  certificate V A (length M) p (sum (A ++ M) (fun i => p i * ln (factor A M l i))).
+
+(** ** T0: the divergence as a sum without negative terms; and what [d = ln (p/q)] alone determines of it *)
+Definition T0_no_cancellation : Prop := forall V p q,
+  prob V p -> prob V q -> KL_finite V p q ->
+  KL V p q = sum (seq 0 V) (fun i => q i * bennett ((p i - q i) / q i)) /\
+  (forall i, (i < V)%nat -> 0 <= q i * bennett ((p i - q i) / q i)) /\
+  sum (seq 0 V) (fun i => p i * (ln (p i / q i) + exp (- ln (p i / q i)) - 1)) =
+    KL V p q - sum (seq 0 V) (fun i => if Rlt_dec 0 (p i) then 0 else q i).
+
 (** ** T1 *)
 
 Definition T1_level_exists : Prop := forall V (A M : list nat) p,
@@ -61,6 +91,16 @@ Definition T3_closed_form : Prop := forall V (A M PA PM : list nat) p,
   least V A M p (sum (PA ++ PM) (fun i => p i * ln (p i / c) - p i + c)) /\
   (0 < c -> forall i, In i (PA ++ PM) -> 0 <= p i * ln (p i / c) - p i + c).
 
+(** Growing the pool from its two ends ends at a pool that its mean separates from the rest, which gives the value;
+    and no other pool is separated by another mean. *)
+Definition T3_search : Prop := forall V A M a i p,
+  prob V p -> disjoint_sets V (a :: A) (i :: M) -> p i < p a ->
+  StronglySorted (fun a b => p b <= p a) (a :: A) -> StronglySorted (fun i j => p i <= p j) (i :: M) ->
+  let P := grow p (length A + length M) A M [a] [i] in let c := mean p (fst P ++ snd P) in
+  pool_of (a :: A) (i :: M) p c (fst P) (snd P) /\
+  least V (a :: A) (i :: M) p (sum (fst P ++ snd P) (fun j => p j * ln (p j / c))) /\
+  (forall PA PM c', pool_of (a :: A) (i :: M) p c' PA PM -> c' = c).
+
 (** ** T4 *)
 Definition T4_ceiling : Prop := forall V A m p p1 x,
   prob V p -> (forall i, (i < V)%nat -> p i <= p1) -> (forall a, In a A -> (a < V)%nat) ->
@@ -70,6 +110,14 @@ Definition T4_attained : Prop := forall V m,
   (1 <= m)%nat -> (m + 1 <= V)%nat ->
   prob V (fun i => if Nat.eq_dec i 0 then 1 else 0) /\
   certificate V [0%nat] m (fun i => if Nat.eq_dec i 0 then 1 else 0) (ln (INR m + 1)).
+
+(** The first ceiling is attained if and only if the target is uniform on a support that is accepted, the second if and
+    only if it is an accepted point mass. *)
+Definition T4_equality : Prop := forall V A m p p1 x,
+  prob V p -> NoDup A -> (forall a, In a A -> (a < V)%nat) -> (1 <= m)%nat ->
+  (forall i, (i < V)%nat -> p i <= p1) -> (exists i, (i < V)%nat /\ p i = p1) -> certificate V A m p x ->
+  (x = ln (1 + INR m * p1) <-> forall i, (i < V)%nat -> 0 < p i -> In i A /\ p i = p1) /\
+  (x = ln (INR m + 1) <-> forall i, (i < V)%nat -> 0 < p i -> In i A /\ p i = 1).
 
 (** ** T5 and M1: strict greedy; [a] is a most likely token, [b] a most likely other one. *)
 Definition T5_strict_greedy : Prop := forall V a b p,
@@ -173,6 +221,78 @@ Definition M5_lower_bound : Prop := forall V A a p g tau x,
   (forall j, (j < V)%nat -> ~ In j A -> p j <= tau) -> 0 < g + 2 * tau -> certificate V A 1%nat p x ->
   let s := Rmin 1 (g + 2 * tau) in s * phi (g / s) <= x.
 
+(** ** M2 to M5 for [m] candidates *)
+
+(** M2 where the runner-up [b] is accepted, at the gap [g] *)
+Definition M2_candidates : Prop := forall V A a b m p t g x,
+  prob V p -> (a < V)%nat -> (forall i, In i A <-> (i < V)%nat /\ p a - t <= p i) ->
+  (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g <= t -> 2 * t - 1 < g -> (1 <= m)%nat -> certificate V A m p x ->
+  let n := INR m + 2 in let u := (1 + g + INR m * t) / n in
+  one_ahead m u (u - t) <= x /\
+  (g <= INR m * t / (INR m + 1) ->
+   u * ln (n * u) + (u - g) * ln (n * (u - g)) + INR m * ((u - t) * ln (n * (u - t))) <= x).
+
+(** M2 and M3 where the runner-up is rejected: M7's bound, attained *)
+Definition M2_M3_runner_up_rejected : Prop := forall m g, (1 <= m)%nat -> 0 <= g < 1 ->
+  exists p, prob (m + 1) p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
+  certificate (m + 1) [0%nat] m p (runner_up_value m g) /\
+  (forall t, 0 <= t < g -> forall i, In i [0%nat] <-> (i < m + 1)%nat /\ p 0%nat - t <= p i) /\
+  (forall alpha, 0 < alpha <= 1 -> (1 - alpha) / (1 + INR m * alpha) < g ->
+     forall i, In i [0%nat] <-> (i < m + 1)%nat /\ alpha * p 0%nat <= p i).
+
+(** M3 from the gap, and M3p from the first token: no rejected token is above [alpha p_a] *)
+Definition M3_candidates : Prop := forall V A a m p alpha g x,
+  prob V p -> In a A -> (a < V)%nat -> 0 < alpha < 1 -> 0 <= g -> 0 < p a -> (1 <= m)%nat ->
+  (forall j, (j < V)%nat -> ~ In j A -> p j <= alpha * p a /\ p j <= p a - g) -> certificate V A m p x ->
+  g / (1 - alpha) * one_ahead m 1 alpha <= x /\ p a * one_ahead m 1 alpha <= x.
+
+Definition M3_candidates_sharp : Prop := forall m alpha g e,
+  (1 <= m)%nat -> 0 < alpha < 1 -> 0 < g -> g * (1 + INR m * alpha) <= 1 - alpha -> 0 < e ->
+  exists V p x, prob V p /\ p 1%nat = p 0%nat - g /\ (forall j, j <> 0%nat -> p j <= p 1%nat) /\
+    (forall i, In i [0%nat] <-> (i < V)%nat /\ alpha * p 0%nat <= p i) /\
+    certificate V [0%nat] m p x /\ x < g / (1 - alpha) * one_ahead m 1 alpha + e.
+
+Definition M4_candidates : Prop := forall V A a m p g k x,
+  prob V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A -> 0 <= g < 1 -> length A = k -> (1 <= m)%nat ->
+  (forall i j, In i A -> (j < V)%nat -> ~ In j A -> p j <= p i) ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A m p x ->
+  let b := (1 - g) / (INR m + INR k) in one_ahead m (g + b) b <= x.
+
+Definition M4_candidates_sharp : Prop := forall m k g, (1 <= m)%nat -> (1 <= k)%nat -> 0 <= g <= 1 ->
+  let b := (1 - g) / (INR m + INR k) in
+  exists p, prob (k + m) p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
+  certificate (k + m) (seq 0 k) m p (one_ahead m (g + b) b).
+
+Definition M5_candidates : Prop := forall V A a m p g tau x,
+  prob V p -> In a A -> (a < V)%nat -> 0 <= g -> 0 < tau -> (1 <= m)%nat ->
+  (forall j, (j < V)%nat -> ~ In j A -> p j <= tau /\ p j <= p a - g) -> certificate V A m p x ->
+  one_ahead m (g + tau) tau <= x.
+
+(** ... attained with [n] tokens of dust where a token at [tau] itself is rejected *)
+Definition M5_candidates_sharp : Prop := forall m n g tau,
+  (1 <= m)%nat -> (1 <= n)%nat -> 0 <= g -> 0 < tau ->
+  g + (INR m + 1) * tau <= 1 -> 1 <= g + (INR m + 1 + INR n) * tau ->
+  exists p, prob (1 + (m + n)) p /\ p 0%nat = g + tau /\ (forall j, j <> 0%nat -> p j <= tau) /\ p 1%nat = tau /\
+  certificate (1 + (m + n)) [0%nat] m p (one_ahead m (g + tau) tau).
+
+(** M5t: typical acceptance has the bounds of multiplicative(delta) *)
+Definition M5t_candidates : Prop := forall V A a m p eps delta g x,
+  prob V p -> (a < V)%nat -> (forall j, (j < V)%nat -> p j <= p a) -> 0 < delta < 1 -> 0 <= g -> (1 <= m)%nat ->
+  (forall i, In i A <-> (i < V)%nat /\ Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))) < p i) ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A m p x ->
+  g / (1 - delta) * one_ahead m 1 delta <= x /\ p a * one_ahead m 1 delta <= x.
+
+(** ** M6: its supremum, valid for every vocabulary and approached by large ones *)
+Definition M6_upper_bound : Prop := forall V a m p x b g,
+  prob V p -> (a < V)%nat -> (1 <= m)%nat -> 0 < g -> 0 <= b -> p a = b + g ->
+  (exists M, NoDup M /\ length M = m /\ (forall i, In i M -> (i < V)%nat /\ i <> a) /\ top_rejected V [a] M p /\
+     forall i, In i M -> b <= p i) ->
+  certificate V [a] m p x -> x <= g * ln (INR m + 1).
+
+Definition M6_supremum : Prop := forall m g e, (1 <= m)%nat -> 0 < g < 1 -> 0 < e ->
+  exists V, forall N, (V <= N)%nat -> exists p x, prob N p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
+  certificate N [0%nat] m p x /\ g * ln (INR m + 1) - e < x.
+
 (** ** T6 *)
 Definition T6_order : Prop := forall V A A' m m' p x x',
   incl A A' -> (m <= m')%nat -> certificate V A m p x -> certificate V A' m' p x' -> x <= x'.
@@ -183,6 +303,13 @@ Definition T6_typical_contains_multiplicative : Prop := forall V p p1 i eps delt
   prob V p -> (forall j, (j < V)%nat -> p j <= p1) -> 0 < p1 -> (i < V)%nat -> 0 < delta < 1 ->
   delta * p1 <= p i -> Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))) < p i.
 
+(** What one rule accepts, another accepts; [k] is a most likely token. *)
+Definition T6_inclusions : Prop := forall V p k i,
+  prob V p -> (k < V)%nat -> (i < V)%nat -> p i <= p k ->
+  (forall alpha, 0 <= alpha <= 1 -> alpha * p k <= p i -> p k - (1 - alpha) / (1 + alpha) <= p i) /\
+  (forall tau, 0 <= tau <= 1 / 2 -> tau <= p i ->
+     p k - (1 - 2 * tau) <= p i /\ tau / (1 - tau) * p k <= p i).
+
 (** ** T7: [a] accepted, [b] the most likely rejected token *)
 Definition T7_two_point : Prop := forall V A a b p x,
   prob V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A ->
@@ -191,6 +318,16 @@ Definition T7_two_point : Prop := forall V A a b p x,
   let s := p a + p b in
   s * phi ((p a - p b) / s) <= x /\
   (x = s * phi ((p a - p b) / s) <-> forall i, In i A -> i <> a -> p i <= s / 2).
+
+(** ** B1: a run continues over every step whose certificate exceeds the divergence; [true] marks these steps *)
+Definition B1_step : Prop := forall V A m p x q T eps,
+  (forall a, In a A -> (a < V)%nat) -> certificate V A m p x -> prob V q -> KL_finite V p q ->
+  KL V p q <= eps -> eps < x -> proposes V m q T -> exists a, In a T /\ In a A.
+
+Definition B1_run_lengths : Prop := forall steps,
+  let k := count_occ Bool.bool_dec steps false in
+  length (runs 0 steps) = (k + 1)%nat /\ list_sum (runs 0 steps) = (length steps - k)%nat /\
+  exists r, In r (runs 0 steps) /\ (length steps - k <= r * (k + 1))%nat.
 
 (** ** B2: the mean-KL guarantee over [N] contexts.
 
@@ -221,6 +358,27 @@ Definition B2_tight : Prop := forall N V A m p C (ord : list nat) eps k,
     sum (seq 0 N) (fun n => KL (V n) (p n) (q n)) <= INR N * eps /\
     NoDup rej /\ length rej = k /\
     (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)).
+
+(** The inverse: a mean KL below the mean of the [k + 1] least certificates leaves at most [k] contexts rejected. *)
+Definition B2_inverse : Prop := forall N V A m p C ord eps k,
+  (forall n, (n < N)%nat -> prob (V n) (p n)) -> NoDup ord -> (forall n, In n ord -> (n < N)%nat) ->
+  StronglySorted (fun i j : nat => C i <= C j) ord ->
+  (forall n, In n ord -> certificate (V n) (A n) (m n) (p n) (C n)) ->
+  (forall n, (n < N)%nat -> ~ In n ord -> forall q, prob (V n) q -> ~ rejects (V n) (A n) (m n) q) ->
+  INR N * eps < sum (firstn (k + 1) ord) C ->
+  forall (q : nat -> nat -> R) (rej : list nat),
+  (forall n, (n < N)%nat -> prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) ->
+  sum (seq 0 N) (fun n => KL (V n) (p n) (q n)) <= INR N * eps ->
+  NoDup rej -> (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)) ->
+  (length rej <= k)%nat.
+
+(** B2c: contexts of weights [w], rejected at the rate [sum rej w] *)
+Definition B2c_lorenz_bound : Prop := forall N V A m p C w v (q : nat -> nat -> R) rej,
+  (forall n, (n < N)%nat -> prob (V n) (p n) /\ 0 <= w n) ->
+  (forall n, In n rej -> certificate (V n) (A n) (m n) (p n) (C n)) ->
+  (forall n, (n < N)%nat -> prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) ->
+  NoDup rej -> (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)) ->
+  v * sum rej w - sum rej (fun n => w n * Rmax 0 (v - C n)) <= sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n)).
 
 (** ** B3: the Renyi divergence of order [a > 0], [a <> 1] *)
 
@@ -257,6 +415,24 @@ Definition B3_reverse : Prop := forall V (A M : list nat) p c,
   let S := sum (moved A M p c) p in let n := INR (length (moved A M p c)) in
   (exists q, prob V q /\ beats A M q /\ KL_finite V q p /\ KL V q p = - ln (1 - S + n * c)) /\
   (forall q, prob V q -> beats A M q -> KL_finite V q p -> - ln (1 - S + n * c) <= KL V q p).
+
+(** ... where a competitor has probability 0 *)
+Definition B3r_at_zero : Prop := forall V A M p j,
+  prob V p -> disjoint_sets V A M -> In j M -> p j = 0 ->
+  let s := sum A p in
+  (forall q, prob V q -> beats A M q -> KL_finite V q p -> s < 1 /\ - ln (1 - s) <= KL V q p) /\
+  (s < 1 -> exists q, prob V q /\ beats A M q /\ KL_finite V q p /\ KL V q p = - ln (1 - s)).
+
+(** ** B4: of the competitors only upper bounds [b] are known; and lumping tokens into one never raises KL *)
+Definition B4_multipliers : Prop := forall V A M p b l x,
+  prob V p -> disjoint_sets V A M -> M <> nil -> top_rejected V A M p ->
+  (forall a, In a A -> 0 <= l a) -> (forall i, In i M -> 0 <= l i < 1 /\ p i <= b i) -> sum A l = sum M l ->
+  certificate V A (length M) p x ->
+  sum A (fun a => p a * ln (1 + l a)) + sum M (fun i => b i * ln (1 - l i)) <= x.
+
+Definition B4_lumped : Prop := forall V p q T,
+  prob V p -> prob V q -> KL_finite V p q -> NoDup T -> (forall i, In i T -> (i < V)%nat) ->
+  sum T p * ln (sum T p / sum T q) <= sum T (fun i => p i * ln (p i / q i)).
 
 (** ** B5: a second evaluation keeps the greedy token: by divergence, and by logits *)
 Definition B5_same_greedy_token : Prop := forall V a p p' x,

@@ -11,7 +11,6 @@ from ...theory.errors import DraftcertError
 from ...theory.formula import Formula
 from ...theory.theorem import (
     MARGIN,
-    Claim,
     Domain,
     Equal,
     Establishes,
@@ -51,7 +50,7 @@ def speaks_of(theorem: Theorem, established: Establishes) -> str:
     """
     formula = established.formula.expression.xreplace(established.renamed)
     for claim in theorem.conclusions:
-        if isinstance(claim, CLAIMS_OF_THE_CERTIFICATE) and (how := _of_certificate(claim, formula, established)):
+        if isinstance(claim, OfCertificate) and (how := _of_certificate(claim, formula, established)):
             return how
         if isinstance(claim, SumEqual) and _is_divergence(claim, formula):
             return "divergence"
@@ -63,10 +62,11 @@ def speaks_of(theorem: Theorem, established: Establishes) -> str:
     )
 
 
-CLAIMS_OF_THE_CERTIFICATE = (ExactValue, LowerBound, UpperBound, Infimum, Supremum, Optimum)
+OfCertificate = ExactValue | LowerBound | UpperBound | Infimum | Supremum | Optimum
+"""The claims about the certificate of rows, or of one row."""
 
 
-def _of_certificate(claim: Claim, formula: Expression, established: Establishes) -> str | None:
+def _of_certificate(claim: OfCertificate, formula: Expression, established: Establishes) -> str | None:
     value = claim.value
     if formula in ((value.total, *value.terms.values()) if isinstance(value, Value) else (value,)):
         return {LowerBound: "lower bound", UpperBound: "upper bound"}.get(type(claim), type(claim).__name__.lower())

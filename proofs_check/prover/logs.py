@@ -129,7 +129,7 @@ class LogForm:
         return self._split_before[argument]
 
     def _split_now(self, argument: Expression) -> Expression:
-        powers = [part for part in sympy.Mul.make_args(argument) if isinstance(part, sympy.exp)]
+        powers: list[Expression] = [part for part in sympy.Mul.make_args(argument) if isinstance(part, sympy.exp)]
         if powers:
             rest = argument / sympy.Mul(*powers)
             return sympy.Add(self._split(rest), *(part.args[0] for part in powers))

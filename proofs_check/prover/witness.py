@@ -42,11 +42,13 @@ def _drawn(rows: Rows, source: random.Random) -> bool:
         if each.integer and not _draw_integer(each, point, source):
             return False
     variables = [each for each in rows.parameters if not each.integer]
-    equations, bounds = [-ONE], []
-    totals = [-fact.total for fact in rows.facts]
+    equations: list[Expression] = [-ONE]
+    bounds: list[Expression] = []
+    totals: list[Expression] = [-fact.total for fact in rows.facts]
     for each in rows.classes:
-        count = source.choice((1, 1, 2, 0)) if each.count is None else each.count.xreplace(point)
-        if each.count is not None and not (count.is_Integer and 0 <= count <= 6):
+        any_number = sympy.Integer(source.choice((1, 1, 2, 0)))
+        count: Expression = any_number if each.count is None else each.count.xreplace(point)
+        if not (count.is_Integer and 0 <= count <= 6):
             return False
         for _ in range(int(count)):
             ranges, own = _own_variables(each.ranges)
@@ -77,8 +79,7 @@ def _own_variables(ranges: Domain) -> tuple[list[Range], dict[sympy.Basic, Expre
 
 
 def _solved(equations: list[Expression], source: random.Random) -> tuple[Point, list[Expression]]:
-    """Variables by the others, one for each equation that is linear in a power or logarithm of it; and the equations
-    that are not."""
+    """Variables by the others, one for each equation that can be solved for one; and the equations that cannot."""
     solved: Point = {}
     left = []
     for each in equations:
@@ -95,6 +96,7 @@ def _solved(equations: list[Expression], source: random.Random) -> tuple[Point, 
 
 
 def _ways(equation: Expression, symbol: sympy.Symbol) -> Iterator[tuple[sympy.Symbol, Expression]]:
+    """The symbol by the others, where the equation is linear in a power or the logarithm of it."""
     place = sympy.Dummy("x", positive=True)
     log, powers = sympy.log(symbol), {each.exp for each in equation.atoms(sympy.Pow) if each.base == symbol}
     unknowns: list[Expression] = [log] if log in equation.atoms(sympy.log) else []
@@ -117,7 +119,8 @@ def _draw_integer(each: Range, point: Point, source: random.Random) -> bool:
 
 
 def _draw(each: Range, point: Point, source: random.Random) -> Expression:
-    lower, upper = (end.xreplace(point).xreplace(point) for end in (each.lower, each.upper))
+    lower: Expression = each.lower.xreplace(point).xreplace(point)
+    upper: Expression = each.upper.xreplace(point).xreplace(point)
     lower = lower if lower.is_Rational else ZERO if upper.is_Rational and upper > 0 else -ONE
     upper = upper if upper.is_Rational else lower + 1
     return lower + source.choice(_SHARES[each.open_below : -1 if each.open_above else None]) * (upper - lower)

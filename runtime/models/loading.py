@@ -175,7 +175,8 @@ def _named(source: str | Path | None) -> Iterator[tuple[str, Path | None]]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without transformers' warnings, which print names out of the files as they are, escape sequences included."""
-    from transformers import logging
+    with optional("hf"):
+        from transformers import logging
 
     before = logging.get_verbosity()
     logging.set_verbosity_error()

@@ -63,7 +63,7 @@ def certify(
     target_logits: Float[Tensor, "*rows vocab"],
     rule: Rule | str,
     candidates: int = 1,
-    draft_logits: Float[Tensor, "*rows vocab"] | None = None,
+    draft_logits: Float[Tensor, "*rows draft_vocab"] | None = None,
     temperature: float = 1.0,
     *,
     sound: bool = True,
@@ -80,7 +80,7 @@ def certify(
         rule: a `Rule` or its text, such as "top_m(10) & additive(0.6)". One that compares raw logits (mars) warns where
             all logits of a row are negative: those are no raw logits, or their ratio means nothing.
         candidates: m, how many of the drafter's most likely tokens are tried, 1 <= m <= V - 1.
-        draft_logits: the drafter's logits, of the same shape; they give `kl` and `certified`.
+        draft_logits: the drafter's logits, of the same shape once padding is cut off; they give `kl` and `certified`.
         temperature: divides both rows of logits.
         sound: round everything against the claim: C down, KL up, accepted set to the smaller one, so that rounding
             never certifies a row that is not. With False all numbers are the nearest ones.

@@ -142,7 +142,7 @@ def _(
 # ---- CUDA -----------------------------------------------------------------------------------------------------------
 #
 # The kernels write the columns. What the host learns of them is each row's status: not 0 for what is no row of logits,
-# which the operators on tensors refuse, and for a row that its largest logits leave open, which they settle.
+# which the operators on tensors refuse, and for a row that its largest logits or float32 leave open, which they settle.
 
 
 @torch.library.impl(LIBRARY, "row_stats", "CUDA")

@@ -52,10 +52,13 @@ class Certificate:
       is infinite.
     - `threshold`: the least probability that is accepted (+inf: none; for a rank, that of the last token it lets in).
     - `accepted`: how many tokens are accepted, most likely first.
-    - `exact`: whether the accepted set is decided. Where a token lies within rounding of the threshold it is not, and
-      a sound certificate is that of the smaller set.
+    - `exact`: whether the accepted set is decided. Where a token lies so near to the threshold that float64 does not
+      tell on which side it is not, and a sound certificate is that of the smaller set.
     - `passes`: 1 where the k largest logits settled the row, 2 where it had to be traversed again.
     - `kl`: KL(target || draft) in nats, and `certified`: kl < value. `None` without drafter logits.
+
+    `value` and `kl` have derivatives in the logits, of any order. `level` and `threshold` have none: a gradient of them
+    is an error, and forward mode leaves them without a tangent.
     """
 
     value: Float64[Tensor, "*rows"]

@@ -91,7 +91,7 @@ def divergence(
 ) -> tuple[Float64[Tensor, "*rows"], Float64[Tensor, "*rows"]]:
     """KL(target || draft) of matrices of logits in nats, and a bound of its error.
 
-    +inf where the drafter gives no probability to a token the target gives some.
+    +inf where the drafter gives no probability to a token the target gives some, and 0 where their logits are equal.
     """
     log_target, target_error = _log_probabilities(target, temperature)
     log_draft, draft_error = _log_probabilities(draft, temperature)
@@ -107,7 +107,8 @@ def divergence(
     log_ratio = torch.where(possible, log_ratio, 0.0)
     noise = budgets.reference_kl_term(UNIT, p, q, log_ratio, target_error, draft_error).sum(-1)
     error = budgets.reference_kl(UNIT, target.shape[-1], noise, value)
-    return value, torch.where(value.isinf(), 0.0, error)
+    equal = (target == draft).all(-1)
+    return torch.where(equal, 0.0, value), torch.where(value.isinf() | equal, 0.0, error)
 
 
 def _log_probabilities(

@@ -78,8 +78,9 @@ class DecodeStats:
     `proposed` counts the drafted nodes that were really sent through the target, `accepted` those of them on accepted
     paths (also where the end of the sequence cut them off; `truncated` counts these and a cut following token).
     `proposed_at_depth[d]` counts steps whose tree reached depth d + 1, `accepted_at_depth[d]` those whose path did.
-    `judged` counts drafted nodes whose parent was accepted, `likely` those of them that are among the kept, likeliest
-    tokens of the target there. `ignored`: settings that had no effect, with the reason.
+    `tried_at_depth[d]` counts steps whose path reached depth d at a node with children. `judged` counts drafted nodes
+    whose parent was accepted, `likely` those of them that are among the kept, likeliest tokens of the target there.
+    `ignored`: settings that had no effect, with the reason.
     """
 
     sequences: int = 0
@@ -94,6 +95,7 @@ class DecodeStats:
     longest_zero_streak: int = 0
     proposed_at_depth: list[int] = field(default_factory=list)
     accepted_at_depth: list[int] = field(default_factory=list)
+    tried_at_depth: list[int] = field(default_factory=list)
     seconds_draft: float = 0.0
     seconds_target: float = 0.0
     seconds_verify: float = 0.0
@@ -114,8 +116,10 @@ class DecodeStats:
             counts.extend([0] * (deepest - len(counts)))
             for depth in range(reached):
                 counts[depth] += 1
-        for parent in step.path:
+        self.tried_at_depth.extend([0] * (deepest - len(self.tried_at_depth)))
+        for depth, parent in enumerate(step.path):
             if children := step.tree.children[parent]:
+                self.tried_at_depth[depth] += 1
                 kept = set(step.rows.top_ids[parent].tolist())
                 self.judged += len(children)
                 self.likely += sum(step.tree.tokens[child] in kept for child in children)
@@ -160,9 +164,8 @@ class DecodeStats:
     @property
     def acceptance_by_depth(self) -> list[float]:
         """Of the paths that reached depth d and could go on, the share that did (d = 0: from the root)."""
-        before = [self.drafted_steps, *self.accepted_at_depth]
-        trials = [min(pair) for pair in zip(before, self.proposed_at_depth, strict=False)]
-        return [hit / tried if tried else 0.0 for hit, tried in zip(self.accepted_at_depth, trials, strict=True)]
+        pairs = zip(self.accepted_at_depth, self.tried_at_depth, strict=True)
+        return [hits / tried if tried else 0.0 for hits, tried in pairs]
 
     @property
     def warnings(self) -> list[str]:
@@ -179,7 +182,7 @@ class DecodeStats:
             )
         shares = self.acceptance_by_depth
         for depth in range(1, len(shares)):
-            if self.accepted_at_depth[depth - 1] >= ENOUGH and shares[depth] < 0.1 * shares[depth - 1]:
+            if self.tried_at_depth[depth] >= ENOUGH and shares[depth] < 0.1 * shares[depth - 1]:
                 found.append(
                     f"acceptance falls from {shares[depth - 1]:.0%} at depth {depth} to {shares[depth]:.0%} behind it: "
                     "the drafter goes wrong after its own tokens"

@@ -61,7 +61,9 @@ def test_everything_is_there(written: dict[str, Path]):
         assert f'id="{theorem.name}"' in page
         assert theorem.sha256[:12] in page
         assert escape_latex(theorem.title) in tex
-        assert all(name in page for name in theorem.formal)
+        section = page.partition(f'id="{theorem.name}"')[2].partition("</section>")[0]
+        assert all(f"formal proof in Coq, {name}" in section for name in theorem.formal)
+        assert ("no formal proof" in section) == (not theorem.formal)
     for name in RULES:
         assert f'id="rule-{name}"' in page
     for name in [*PRESETS, *FORMULAS]:

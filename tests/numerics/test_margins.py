@@ -131,6 +131,44 @@ def test_no_target_of_a_vocabulary_crosses_its_bounds(rule):
         assert value <= high.upper * (1 + mpmath.mpf("1e-14")), (target, m)
 
 
+def grid_targets(total: int, tokens: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write `total` as so many numbers from `most` down to 0, largest first."""
+    if tokens == 1:
+        yield from [(total,)] if total <= most else []
+        return
+    for first in range(min(total, most), -1, -1):
+        yield from ((first, *rest) for rest in grid_targets(total - first, tokens - 1, first))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *("strict_greedy", "additive(3/10)", "additive(11/20)", "multiplicative(2/5)", "top_m(2)", "absolute(1/10)"),
+        *("absolute(2/5)", "typical(9/100, 3/10)", "typical(1, 9/20)", "typical(1, 9/10)", "typical(1/4, 1)"),
+    ],
+)
+def test_no_target_on_a_grid_crosses_the_bounds_of_its_vocabulary(rule):
+    for tokens in (2, 3, 4):
+        for m in range(1, tokens):
+            bounds = {}
+            for target in grid_targets(10, tokens, 10):
+                gap = Fraction(target[0] - target[1], 10)
+                if gap not in bounds:
+                    bounds[gap] = margin_bounds(rule, m, margin=gap, vocab_size=tokens, digits=15)
+                low, high = bounds[gap]
+                value = certificate([Fraction(x, 10) for x in target], rule, m, digits=15).value
+                assert low.lower <= value * (1 + mpmath.mpf("1e-14")), (target, m)
+                assert value <= high.upper * (1 + mpmath.mpf("1e-14")), (target, m)
+
+
+def test_a_token_that_only_typical_targets_between_the_extremes_accept():
+    """The second token of (.75, .25) is rejected, that of (.72, .22, .06) is not: two candidates find no two others."""
+    rule, target = "typical(1, 9/20)", ["0.72", "0.22", "0.06"]
+    assert certificate(target, rule, 2).value == mpmath.inf
+    assert margin_bounds(rule, 2, margin="1/2", vocab_size=3)[1].value == mpmath.inf
+    assert margin_bounds(rule, 2, margin="1/2")[1].value < mpmath.inf
+
+
 @pytest.mark.parametrize("candidates", [1, 2, 3])
 def test_a_known_vocabulary_narrows_the_range(candidates):
     """More tokens, a wider range; in very many, the range over any vocabulary."""

@@ -182,17 +182,30 @@ def test_ends_are_exact():
 
 
 @pytest.mark.parametrize("lenience", [1, "1/2", "1e-300", Fraction(10**300 - 1, 10**300)])
-@pytest.mark.parametrize("kl", ["1e-300", "1e-20", "40", "99.9", "100.1", "1e6", "1e300"])
+@pytest.mark.parametrize("kl", ["1e-5000", "1e-20", "40", "99.9", "100.1", "1e6", "1e300"])
 def test_far_out(kl, lenience):
     found = sampling_acceptance(kl, lenience, digits=20)
-    assert 0 < found.lower <= found.upper < 1
+    assert 0 < found.lower <= found.upper <= 1
     assert found.upper - found.lower <= found.upper * mpmath.mpf(10) ** -19
+    row = sampling_acceptance(
+        kl, lenience, probabilities=["1e-50", "0.25", Fraction(3, 4) - Fraction(1, 10**50)], digits=20
+    )
+    assert row.upper >= found.lower
+    assert row.upper - row.lower <= row.upper * mpmath.mpf(10) ** -19
+
+
+def test_tiny_divergences_to_many_digits():
+    """The largest total variation is sqrt(kl/2) to first order."""
+    found = sampling_acceptance("1e-40", digits=60)
+    with mpmath.workdps(80):
+        assert mpmath.almosteq(1 - found.value, mpmath.sqrt(mpmath.mpf("1e-40") / 2), rel_eps=mpmath.mpf(10) ** -19)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: sampling_acceptance(-0.1), r"kl = -0\.1"),
+        (lambda: sampling_acceptance(1e308), "give infinity for 0"),
         (lambda: sampling_acceptance(-math.inf), "kl = -inf"),
         (lambda: sampling_acceptance(math.nan), "kl = nan"),
         (lambda: sampling_acceptance("x"), "kl = 'x'"),

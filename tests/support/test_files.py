@@ -74,6 +74,15 @@ def test_contents_reach_the_disk_before_the_name(tmp_path, monkeypatch):
     assert rest == ["renamed", str(tmp_path)]
 
 
+@pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "a [x]*?", "new\nline", "\udcff"], ids=range(5))
+def test_any_name_that_the_system_takes_is_written(name, tmp_path):
+    write_whole(tmp_path / name, "text")
+    with json_lines(tmp_path / f"{name[:80]}.jsonl", 1) as (_, add):
+        add(2)
+    assert (tmp_path / name).read_text() == "text"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_link_is_followed(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real" / "ledger.json")

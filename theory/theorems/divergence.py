@@ -58,4 +58,5 @@ T0 = Theorem(
     ),
     establishes=(Establishes(KL), Establishes(KL_OF_LOGS)),
     citation=KL.citation,
+    formal=("T0_no_cancellation",),
 )

@@ -322,7 +322,7 @@ B3_REVERSE = Theorem(
         ),
     ),
     establishes=(Establishes(REVERSE_KL, {mass: 1 + n * c - norm}),),
-    formal=("B3_reverse",),
+    formal=("B3_reverse", "B3r_at_zero"),
 )
 
 # ---- total variation -------------------------------------------------------------------------------------------

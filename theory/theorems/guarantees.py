@@ -67,7 +67,7 @@ B2 = Theorem(
             ),
         ),
     ),
-    formal=("B2_guarantee", "B2_tight"),
+    formal=("B2_guarantee", "B2_tight", "B2_inverse"),
 )
 
 # ---- B5 --------------------------------------------------------------------------------------------------------
@@ -99,6 +99,6 @@ B5 = Theorem(
             Evident((_gap - _width) + (_lowest + _width - _first_noise) + (_other_noise - _lowest)),
         ),
     ),
-    formal=("guarantee",),
+    formal=("guarantee", "B5_same_greedy_token", "B5_logits"),
     citation=PAPER,
 )

@@ -7,7 +7,6 @@ from ..theorem import (
     Equal,
     Evident,
     Growth,
-    Limit,
     Range,
     Role,
     Rows,
@@ -41,8 +40,9 @@ S4 = Theorem(
         "function of ln(q/p), plus a multiple of the mass of q, Jensen's inequality gives its largest value at "
         "KL(p||q) = D, attained where p is q without some of its tokens: q/p = e^-D on the others. So 1 - sum "
         "sqrt(p q) (squared Hellinger) is at most 1 - e^(-D/2), and Jensen-Shannon at most ln 2 + (r ln r - (1+r) "
-        "ln(1+r))/2 with r = e^-D. Total variation is S2's. Reverse KL is infinite for such pairs, however small D: no "
-        "positive KL(p||q) certifies a rule on it."
+        "ln(1+r))/2 with r = e^-D. Total variation is S2's. Reverse KL is infinite for such pairs, and D, which is at "
+        "most b/(1-b) if b is the mass of the missing tokens, as small as one likes: no positive KL(p||q) certifies a "
+        "rule on it."
     ),
     hypotheses=(
         "t = q/p of a token, r = e^-D",
@@ -80,7 +80,12 @@ S4 = Theorem(
             _k - _k * log(_k),
             SumProof(mass=_k - _k * log(_k), slack={"vocabulary": Evident(p * _k * above_log(_w))}, rest=NOTHING),
         ),
-        Limit(-log(1 - _b), _b, False, S.Zero, (Range(_b, S.Zero, S.One, open_below=True, open_above=True),)),
+        AtLeast(
+            _b / (1 - _b),
+            -log(1 - _b),
+            (Range(_b, S.Zero, S.One, open_above=True),),
+            Evident(above_log(1 / (1 - _b))),
+        ),
     ),
     citation="Holsman, Huang and Dhingra, arXiv 2502.20704; Harremoes and Vajda, IEEE Trans. Inf. Theory 57 (2011)",
 )

@@ -194,7 +194,7 @@ T6 = Theorem(
             "more candidates: larger",
         ),
     ),
-    formal=("T6_order", "T6_typical_contains_multiplicative"),
+    formal=("T6_order", "T6_typical_contains_multiplicative", "T6_inclusions"),
 )
 
 _TO_ADDITIVE, _ABSOLUTE_TO_ADDITIVE, _ABSOLUTE_TO_MULTIPLICATIVE, _ENTROPY = (

@@ -60,7 +60,7 @@ _PROJECTED = Rows(
 )
 _MOVED = ("accepted above the level", "competitor below the level")
 _KEPT = ("accepted below the level", "competitor above the level", "other")
-_MOVED_SLACK = Evident(p * above_log(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT))
+_MOVED_SLACK = p * above_log(DRAFT / c) + (p / c - 1) * (THRESHOLD - DRAFT)
 
 _T1 = ExactValue(
     rows=_PROJECTED,
@@ -69,7 +69,7 @@ _T1 = ExactValue(
         mass=S.One,
         draft_mass=-S.One,
         facts=(-THRESHOLD,),
-        slack={**dict.fromkeys(_MOVED, _MOVED_SLACK), **{name: _unmoved_slack() for name in _KEPT}},
+        slack={**dict.fromkeys(_MOVED, Evident(_MOVED_SLACK)), **{name: _unmoved_slack() for name in _KEPT}},
         rest=NOTHING,
     ),
     upper=Witness(
@@ -311,15 +311,14 @@ _VALUE = ExactValue(
         ),
         (SumFact(dict.fromkeys(_MOVED, p), mass),),
     ),
-    value=Value(terms=dict.fromkeys(_MOVED, CERTIFICATE.expression.xreplace(_MEAN))),
+    value=Value(terms={name: CERTIFICATE.expression.subs(_MEAN) for name in _MOVED}),
     lower=replace(
         _T1.lower,
         facts=(-THRESHOLD / LEVEL.expression,),
         constants=dict.fromkeys(_MOVED, THRESHOLD),
         slack={
-            name: Evident(each.form.xreplace(_MEAN))
-            for name, each in _T1.lower.slack.items()
-            if isinstance(each, Evident)
+            **{name: Evident(_MOVED_SLACK.subs(_MEAN)) for name in _MOVED},
+            **{name: _unmoved_slack() for name in _KEPT},
         },
     ),
     upper=Witness(
@@ -380,7 +379,7 @@ T3 = Theorem(
         Establishes(CERTIFICATE, _MEAN),
         Establishes(CERTIFICATE_OF_GAPS, {r: p / top - 1, a: LEVEL.expression / top - 1}),
     ),
-    formal=("T3_level_is_mean", "T3_closed_form"),
+    formal=("T3_level_is_mean", "T3_closed_form", "T3_search"),
 )
 
 # ---- T4 --------------------------------------------------------------------------------------------------------
@@ -469,5 +468,5 @@ T4 = Theorem(
         WorkedRow(("1/2", "1/2", "0"), 2, 1, log(Rational(3, 2)), "two equal accepted tokens: ln(1 + p_(1))"),
     ),
     establishes=(Establishes(CEILING),),
-    formal=("T4_ceiling", "T4_attained"),
+    formal=("T4_ceiling", "T4_attained", "T4_equality"),
 )

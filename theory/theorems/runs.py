@@ -67,7 +67,7 @@ B1 = Theorem(
             Evident(_certified * (_breaks + 1 - _runs) / (_runs * (_breaks + 1))),
         ),
     ),
-    formal=("guarantee",),
+    formal=("guarantee_of_candidates", "B1_step", "B1_run_lengths"),
     citation=PAPER,
 )
 
@@ -151,7 +151,7 @@ B2_CONTINUOUS = Theorem(
             SumProof(facts=(_cut, -S.One)),
         ),
     ),
-    formal=("B2_guarantee", "B2_tight"),
+    formal=("B2_guarantee", "B2_tight", "B2c_lorenz_bound"),
 )
 
 # ---- B4 --------------------------------------------------------------------------------------------------------
@@ -368,5 +368,5 @@ B4 = Theorem(
             "the largest value for two unlisted tokens",
         ),
     ),
-    formal=("T6_order",),
+    formal=("T6_order", "B4_multipliers", "B4_lumped"),
 )

@@ -415,6 +415,7 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
   const Exp<double> exponential(temperature);
   Blocks<double> blocks(target, vocab), draft_blocks(draft, vocab);
   Sum mass, difference, terms, weighted_terms, weighted_differences;
+  V unequal{};
   for (int64_t i = 0; i < vocab; i += kBlock) {
     const double *x = blocks.at(i), *w = draft_blocks.at(i);
     V block[5] = {};
@@ -428,6 +429,7 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
       weigh<double>(u, broadcast(draft_maximum), lowest, exponential, y, f);
 #pragma GCC unroll 8
       for (int n = 0; n < kTogether; ++n) {
+        unequal = v[n] == u[n] ? unequal : one;
         a[n] = v[n] - maximum;
         b[n] = u[n] - draft_maximum;
         e[n] = a[n] < nothing ? V{} : e[n];
@@ -453,7 +455,9 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
     weighted_terms.add(block[3]);
     weighted_differences.add(block[4]);
   }
-  out = {mass.total(), difference.total(), terms.total(), weighted_terms.total(), weighted_differences.total()};
+  Sum any;
+  any.add(unequal);
+  out = {mass.total(), difference.total(), terms.total(), weighted_terms.total(), weighted_differences.total(), any.total() == 0};
 }
 
 // The logits that are at least `lowest`, in no order, and the `following` largest of the others.

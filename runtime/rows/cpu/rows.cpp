@@ -167,7 +167,10 @@ struct Partial {
 
 // With e and f the weights of target and draft relative to their maxima, f times e^-shift, d = z - y + shift and
 // t = d - 1 + e^-d: sum e, sum f - e, sum e t, and with A = 16 + |z| + |y| sum e t A, sum (|f - e| + 4 kUnit e A) A.
-struct Refined { double mass, difference, terms, weighted_terms, weighted_differences; };
+struct Refined {
+  double mass, difference, terms, weighted_terms, weighted_differences;
+  bool equal;  // whether all logits are the same
+};
 
 struct Kernels {
   void (*scan[4])(const Segment&, Partial&);  // by draftcert_dtype
@@ -417,6 +420,7 @@ struct Batch {
           budgets::cpu_refined_kl(kUnit, vocab, std::log(vocab), terms, r.weighted_terms / r.mass,
                                   r.weighted_differences / r.mass, change)};
     if (!std::isfinite(kl.value)) kl = {INFINITY, 0};
+    if (r.equal) kl = {0, 0};
     return DRAFTCERT_ORDINARY;
   }
 };

@@ -25,7 +25,7 @@ FARTHEST = tl.constexpr(88.0)
 NUMBERS = tl.constexpr(4)
 """What `refine` is told of a row: maximum, draft maximum, certificate, and whether there is anything to do."""
 NO_ROW, NO_DRAFT_ROW, OPEN = tl.constexpr(1), tl.constexpr(2), tl.constexpr(4)
-"""Bits of a row's status: no row of logits, no drafter's row of logits, not settled by its largest logits."""
+"""Bits of a row's status: no row of logits, no drafter's row of logits, one that its largest logits leave open."""
 
 
 @triton.jit
@@ -256,9 +256,10 @@ def finish_certificates(
     tl.store(accepted_out + row, count.to(tl.int64))
     tl.store(exact + row, (surely == possibly).to(tl.int8))
     tl.store(passes + row, tl.full((), 1, tl.uint8))
-    # The window shows the competitors unless the accepted tokens fill it up, and may not show what is undecided.
-    unseen = tl.where(count < size, count + candidates > window, surely != possibly)
-    state = tl.where(ordinary, 0, NO_ROW) + tl.where(unseen & (window < size), OPEN, 0)
+    # The window shows the competitors unless the accepted tokens fill it up. A token within rounding of a threshold is
+    # settled in float64.
+    unseen = (window < size) & (count < size) & (count + candidates > window)
+    state = tl.where(ordinary, 0, NO_ROW) + tl.where(unseen | (surely != possibly), OPEN, 0)
     if PAIR:
         draft_maximum, kl, error, again, usable = pair(
             sums, row, temperature, total, gap, power, step, mass, sums_error, ln_size, SPLITS

@@ -59,6 +59,7 @@ def refine(
         ln_size = tl.log(size.to(tl.float64))  # no mean gap of a row is larger
         relative = budgets.triton_refined_sums(FLOAT64_UNIT, size.to(tl.float64), WIDTH)
         value, error = tl.zeros((WIDTH,), tl.float64), tl.zeros((WIDTH,), tl.float64)
+        unequal = tl.zeros((WIDTH,), tl.int32)
         for start in range(0, size, WIDTH):
             index = (start + lanes).to(tl.int64)
             inside = index < size
@@ -75,6 +76,7 @@ def refine(
             term = tl.where(d >= -1.0, in_logs, rare)
             term = tl.where(both, term, tl.where(possible, float("inf"), q))
             value += term
+            unequal |= (x != w).to(tl.int32)
             noise = budgets.log_probability(
                 relative, budgets.reference_slope(), FLOAT64_UNIT, FLOAT64_UNIT, ln_size, log_p
             )
@@ -83,9 +85,10 @@ def refine(
             )
             noise, draft_noise = tl.where(both, noise, 0.0), tl.where(drafted, draft_noise, 0.0)
             error += budgets.reference_kl_term(FLOAT64_UNIT, p, q, d, noise, draft_noise)
-        kl = tl.sum(value, 0)
+        same = tl.max(unequal, 0) == 0
+        kl = tl.where(same, 0.0, tl.sum(value, 0))
         bound = budgets.reference_kl(FLOAT64_UNIT, size.to(tl.float64), tl.sum(error, 0), kl)
-        bound = tl.where(kl < float("inf"), bound, 0.0)
+        bound = tl.where((kl < float("inf")) & (same == 0), bound, 0.0)
         if CERTIFY:
             reported = kl + bound if SOUND else kl
             tl.store(kl_out + row, reported)

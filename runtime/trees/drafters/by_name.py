@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....theory.errors import DraftcertError
+from ....theory.numbers import shown
 from ...models import LoadedModel, load_model
 from ..forward import TreeForward
 from .assistant import Assistant, keep_layers
@@ -108,6 +109,6 @@ def read_layers(text: str) -> tuple[int, ...]:
         first, dash, last = part.strip().partition("-")
         last = last if dash else first
         if not (first.isdecimal() and last.isdecimal()) or len(first + last) > 8 or int(last) < int(first):
-            raise DraftcertError(f"cannot read the layers '{text}': give numbers and ranges, such as 10-19 or 3,5,7-9")
+            raise DraftcertError(f"cannot read the layers {shown(text)}: give numbers and ranges, as 10-19 or 3,5,7-9")
         layers.update(range(int(first), int(last) + 1))
     return tuple(sorted(layers))

@@ -1,6 +1,6 @@
 """Forged theorems and formulas: what a check of them must refuse, and why. `FORGED` names each with its reason."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from draftcert.theory.theorem import (
     DRAFT,
     Equal,
     Establishes,
+    Evidence,
     Evident,
     Infimum,
     LowerBound,
@@ -36,6 +37,8 @@ _ROWS = Rows(
     (),
     (TokenClass("a", Role.ACCEPTED, None, p, (_ANY,)), TokenClass("b", Role.COMPETITOR, None, p, (_ANY,))),
 )
+
+_NAMES: tuple[str, ...] = ("a", "b")
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def lemma_that_is_none_of_the_statements() -> Forgery:
 def facts_that_contradict_the_mass() -> Forgery:
     """Mass one and `sum p = 0` give C >= 1000."""
     rows = replace(_ROWS, facts=(SumFact({"a": p, "b": p}, S.Zero),))
-    slack = dict.fromkeys(("a", "b"), Evident(DRAFT * Bennett(p / DRAFT - 1)))
+    slack: Mapping[str, Evidence] = dict.fromkeys(_NAMES, Evident(DRAFT * Bennett(p / DRAFT - 1)))
     proof = SumProof(mass=S(1001), draft_mass=-S.One, facts=(S(-1000),), slack=slack)
     return Forgery(_theorem(LowerBound(rows, Value(S(1000)), proof)), "no row is found that has mass one and all facts")
 
@@ -102,7 +105,7 @@ def an_inequality_that_no_row_satisfies() -> Forgery:
 def tokens_too_small_for_the_mass() -> Forgery:
     small = Range(p, S.Zero, S.One / 10)
     classes = tuple(replace(each, count=S(2), ranges=(small,)) for each in _ROWS.classes)
-    tenths = dict.fromkeys(("a", "b"), -S.One / 10)
+    tenths: dict[str, Any] = dict.fromkeys(_NAMES, -S.One / 10)
     claim = SumAtLeast(Rows((), classes), {}, S(3) / 5, SumProof(mass=S.One, constants=tenths))
     return Forgery(_theorem(claim), "no row is found")
 
@@ -132,7 +135,7 @@ def formula_as_its_own_share() -> Forgery:
     classes = tuple(replace(each, count=S.One) for each in _ROWS.classes)
     rows = Rows((Range(x, S.Zero, S.One),), classes)
     half = formula.expression / 2
-    constants = dict.fromkeys(("a", "b"), half)
+    constants: dict[str, Any] = dict.fromkeys(_NAMES, half)
     claim = SumEqual(rows, constants, formula.expression, SumProof(constants=constants))
     return Forgery(_theorem(claim, establishes=(Establishes(formula),)), "no conclusion says of rows", formula)
 

@@ -209,3 +209,79 @@ def test_that_every_token_is_accepted_is_decided_beyond_the_tokens_kept(backend,
     assert result.exact.tolist() == [True, True]
     assert result.accepted.tolist() == [40, 40]
     assert result.value.tolist() == [math.inf, math.inf]
+
+
+def test_a_strict_rule_with_threshold_0_rejects_tokens_of_probability_0(backend, fork):
+    target, draft = torch.tensor([0.0, -torch.inf]), torch.tensor([-1.0, 0.0])
+    for rule in ("typical(0, 1)", "typical(1, 0)", "typical_floor(0, 1, 0.1)", fork(0), "top_m(2) & typical(0, 1)"):
+        result = certify(target, rule, draft_logits=draft)
+        assert (result.accepted.item(), result.exact.item(), bool(result.certified)) == (1, True, False), rule
+        assert result.value.item() == pytest.approx(math.log(2), rel=1e-5)
+    for rule in ("absolute(0)", "multiplicative(0)", "typical(0, 1) | top_m(2)"):
+        result = certify(target, rule, draft_logits=draft)
+        assert (result.accepted.item(), result.value.item()) == (2, math.inf), rule
+    masked = torch.full((1, 300), -torch.inf)
+    masked[0, ::2] = torch.arange(150.0)
+    assert certify(masked, "typical(0, 1)").accepted.tolist() == [150]
+
+
+@pytest.mark.parametrize("huge", [1e15, 1e30, 3e38])
+@pytest.mark.parametrize("sound", [True, False])
+def test_large_logits_lose_nothing(backend, huge, sound):
+    for dtype in (torch.float32, torch.float64):
+        result = certify(torch.tensor([huge, 0, 0], dtype=dtype), "additive(0.1)", sound=sound)
+        assert (result.accepted.item(), result.exact.item()) == (1, True)
+        assert result.value.item() == pytest.approx(math.log(2), rel=1e-5)
+        equal = certify(torch.tensor([huge, huge, 0], dtype=dtype), "absolute(0.4)", 1, sound=sound)
+        assert equal.accepted.item() == 2
+
+
+def test_each_row_of_logits_is_padded_as_it_is(backend):
+    target, draft = torch.randn(2, 64), torch.randn(2, 60)
+    found = certify(target, "strict_greedy", 1, draft, vocab_size=50)
+    same = certify(target[:, :50], "strict_greedy", 1, draft[:, :50])
+    assert found.kl is not None
+    assert torch.equal(found.kl, same.kl)
+    with pytest.raises(DraftcertError, match=r"\(2, 60\) beside target_logits of \(2, 64\).*vocab_size"):
+        certify(target, "strict_greedy", 1, draft)
+    with pytest.raises(DraftcertError, match=r"\(1, 50\) beside target_logits of \(2, 50\) within vocab_size = 50"):
+        certify(target, "strict_greedy", 1, draft[:1], vocab_size=50)
+
+
+def test_a_ratio_of_negative_logits_is_not_taken_without_a_word(backend, recwarn):
+    logits = torch.tensor([[3.0, 1.0, 0.0], [1.0, 0.5, 0.0]])
+    certify(logits, "mars(0.9)")
+    certify(logits.log_softmax(-1), "strict_greedy")
+    assert not recwarn.list
+    with pytest.warns(RuntimeWarning, match="raw logits.*negative"):
+        certify(logits.log_softmax(-1), "mars(0.9) & top_m(3)")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_a_drafter_equal_to_its_target_is_certified_at_any_margin(backend, dtype):
+    rows = (
+        torch.randn(6, 30_000, generator=torch.Generator().manual_seed(0)) * torch.tensor([[0.01, 0.1, 1, 2, 3, 6]]).T
+    )
+    rows = rows.to(dtype)
+    top = rows.max(-1).values
+    rows[:, 7] = torch.nextafter(top, torch.full_like(top, torch.inf))
+    result = certify(rows, "strict_greedy", 1, rows)
+    assert bool((result.value > 0).all())
+    assert result.certified is not None
+    assert bool(result.certified.all())
+
+
+def test_tokens_near_a_threshold_are_settled_in_float64(backend):
+    # The entropy of float32 sums is off by about 1e-5, and these tokens lie within 1e-7 of the threshold.
+    rows = torch.randn(40, 500, generator=torch.Generator().manual_seed(1))
+    p = torch.softmax(rows.double(), -1)
+    threshold = torch.exp((p * p.log()).sum(-1))
+    token = (p - threshold[:, None]).abs().argmin(-1)
+    for side, offset in ((1, 1e-7), (0, -1e-7)):
+        for row, x in enumerate(token.tolist()):
+            delta = float(p[row, x] / threshold[row]) * (1 - offset)
+            if delta > 1:
+                continue
+            result = certify(rows[row], f"typical(1, {delta!r})")
+            assert result.exact
+            assert result.accepted.item() == int((p[row] > p[row, x]).sum()) + side

@@ -53,11 +53,11 @@ def test_zero_streaks_are_counted() -> None:
     assert stats.suspicious
 
 
-def chain(right: int, accepted: int) -> Step:
-    """A step with a chain of `right` likely tokens and one that is none, of which so many are accepted."""
-    logits = torch.zeros(right + 2, 61)
+def chain(right: int, accepted: int, wrong: int = 1) -> Step:
+    """A step with a chain of `right` likely tokens and so many that are not, of which the first are accepted."""
+    logits = torch.zeros(right + wrong + 1, 61)
     logits[:, 1], logits[:, 2:20] = 9.0, 1.0
-    tree = Tree((0, *[1] * right, 60), tuple(range(-1, right + 1)))
+    tree = Tree((0, *[1] * right, *[60] * wrong), tuple(range(-1, right + wrong)))
     path = tuple(range(accepted + 1))
     return Step(0, 4, tree, path, 1, (1,) * len(path), row_stats(logits, 16), step().seconds)
 
@@ -70,7 +70,7 @@ def warned(*steps: Step, times: int = 60) -> list[str]:
 
 
 def test_what_looks_wrong_is_said_and_nothing_else() -> None:
-    assert warned(chain(2, 2), chain(3, 2), chain(2, 1)) == []
+    assert warned(chain(3, 3, 0), chain(3, 2, 0), chain(3, 1, 0)) == []
     assert warned(step()) == []
     assert warned(chain(2, 1), times=3) == []
     (cliff,) = warned(chain(3, 1))
