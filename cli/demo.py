@@ -101,7 +101,7 @@ def _decode(target_name: str, max_new_tokens: int) -> bool:
     from ..runtime.trees.drafters import drafter_by_name
 
     try:
-        with err.status("loading the model (the first time its weights are unpacked and cached)"):
+        with err.status("loading the model (the first time its file is read for half a minute)"):
             target = load_model(target_name)
     except DraftcertError as error:
         raise DraftcertError(f"the demo cannot decode: {error}") from error

@@ -48,7 +48,8 @@ def keep_places(file: Path, model: Any, folder: Path) -> None:
         else:
             found[name] = torch.tensor([place[-1] for place in places if place])
             formats[name] = kind[1], kind[0], weight.shape[1]
-    rest |= {name: buffer for name, buffer in model.named_buffers() if name in model.state_dict()}
+    kept = model.state_dict()
+    rest |= {name: buffer for name, buffer in model.named_buffers() if name in kept}
     save_file(found, folder / _PLACES, {_FORMATS: json.dumps(formats)})
     save_file(rest, folder / _REST)
 

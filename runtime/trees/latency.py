@@ -110,11 +110,11 @@ def measure_latency(forward: TreeForward, max_nodes: int = 64, context: int = 25
 
 
 def cached_latency(forward: TreeForward, max_nodes: int = 64, refresh: bool = False) -> Latency:
-    """`measure_latency`, once per machine, model, dtype, device and number of threads."""
+    """`measure_latency`, once per machine, model, dtype, form of the weights, device and number of threads."""
     identity = {
         "machine": [platform.node(), processor(), os.cpu_count(), torch.get_num_threads(), torch.__version__],
         "model": [forward.config.to_json_string(), str(forward.model.dtype), str(forward.model.device)],
-        "engine": [type(forward.few_rows).__name__, forward.fixed_shapes],
+        "engine": [forward.few_rows and forward.few_rows.described(), forward.fixed_shapes],
         "nodes": max_nodes,
     }
 

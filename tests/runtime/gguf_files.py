@@ -27,9 +27,9 @@ def write(path: Path, format: gguf.GGMLQuantizationType, architecture: str = "ll
     writer.add_vocab_size(words)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("default")
-    writer.add_token_list([f"w{i}" for i in range(words)])
+    writer.add_token_list(["a", "b", "ab", *(f"w{i}" for i in range(3, words))])
     writer.add_token_types([1] * words)
-    writer.add_token_merges(["w 0"])
+    writer.add_token_merges(["a b"])
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(1)
     shapes: dict[str, tuple[int, int]] = {"token_embd": (words, hidden)}

@@ -9,6 +9,7 @@ and of many rows do there; here those of one row and of many rows are equal.
 from __future__ import annotations
 
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -72,6 +73,13 @@ class FewRows:
                 dense = isinstance(weight, Tensor)
                 setattr(target, name, Matrix(weight.data_ptr(), FLOAT32) if dense else weight.matrix())
         self._head = _stored_or_dense(self.model.lm_head.weight)
+
+    def described(self) -> list[Any]:
+        """What its speed depends on beside the model: the compiled kernels, and how the weights are stored."""
+        kernels, names = library(), [name for name, kind in Layer._fields_ if kind is Matrix]
+        formats = {getattr(layer, name).format for layer in self._layers for name in names}
+        formats.add(self._head.format if isinstance(self._head, Stored) else FLOAT32)
+        return [kernels and Path(kernels._name).name, sorted(formats)]
 
     def __call__(
         self, tokens: Tensor, masks: dict[str, Tensor], positions: Tensor, cache: TreeCache, last: Tensor | None = None

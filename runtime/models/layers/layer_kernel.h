@@ -16,9 +16,10 @@
 #include "formats/q5_k.h"
 #include "formats/q6_k.h"
 
-constexpr int64_t kAtOnce = 768;            // numbers of kRows rows that stay in the nearest cache beside others
 constexpr int kRows = LANES == 16 ? 6 : 3;  // what the registers hold beside four rows of the weight
+constexpr int64_t kAtOnce = 768;  // numbers of each of kRows rows: 18 KiB, so that they stay in the nearest cache
 
+// By gguf's numbers.
 constexpr Format kFormats[] = {
     {0, 1, 4, nullptr},    {1, 1, 2, float16},    {2, 32, 18, q4_0},     {3, 32, 20, q4_1},
     {6, 32, 22, q5_0},     {7, 32, 24, q5_1},     {8, 32, 34, q8_0},     {12, 256, 144, q4_k},
@@ -41,13 +42,21 @@ INLINE V exponential(V x) {
   return x < -87.0f ? V{} : y;
 }
 
+// The bytes of the weight that are needed next: fetched in steps while others are multiplied, so that memory and
+// arithmetic work at once. One or two rows leave the arithmetic idle, and then it is faster to let the processor fetch.
 struct Ahead {
   const uint8_t* at;
   int64_t step;
+
+  INLINE void fetch() {
+    __builtin_prefetch(at, 0, 2);
+    __builtin_prefetch(at + 64, 0, 2);
+    at += step;
+  }
 };
 
 // R rows of the input times O rows of the weight, for numbers [from, to) of `in`. The R O sums stay in registers, so that a
-// loaded register of the weight serves R rows and one of the input O; `sums` keeps them for the next numbers. Every sum is
+// loaded register of the weight serves R rows and one of the input O; `kept` has those of the numbers before. Every sum is
 // taken in LANES partial sums, over i modulo LANES, which are added in one fixed order in the end: neither R, O nor `from`
 // enter, so a row's bits do not depend on the rows beside it.
 template <int R, int O>
@@ -58,18 +67,13 @@ void block(const float* x, const float* w, int64_t from, int64_t to, V* kept, co
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int o = 0; o < O; ++o) sums[r][o] = from ? kept[r * O + o] : V{};
-  const uint8_t* at = ahead.at;
-  const int64_t step = ahead.step;
+  Ahead next = ahead;
   pieces(to - from, [&](int64_t i, auto load, auto) INLINE_LAMBDA {
     i += from;
     V weights[O];
 #pragma GCC unroll 4
     for (int o = 0; o < O; ++o) weights[o] = load(w + o * in + i);
-    if (R > 2) {
-      __builtin_prefetch(at, 0, 2);
-      __builtin_prefetch(at + 64, 0, 2);
-      at += step;
-    }
+    if (R > 2) next.fetch();
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
       V values = load(x + r * in + i);
@@ -77,7 +81,7 @@ void block(const float* x, const float* w, int64_t from, int64_t to, V* kept, co
       for (int o = 0; o < O; ++o) sums[r][o] += weights[o] * values;
     }
   });
-  ahead.at = at;
+  ahead = next;
   if (to < in) {
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r)
@@ -110,9 +114,8 @@ void tile(const float* x, const float* w, const float* bias, float* y, int64_t o
   V kept[R * kTile];
   for (int64_t from = 0; from < in; from += kAtOnce) {
     int64_t to = std::min(in, from + kAtOnce), o = 0;
-    for (; o + 4 <= outputs; o += 4) {
+    for (; o + 4 <= outputs; o += 4)
       block<R, 4>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, stride, add, ahead);
-    }
     for (; o < outputs; ++o)
       block<R, 1>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, stride, add, ahead);
   }
@@ -123,7 +126,7 @@ void tile(const float* x, const float* w, const float* bias, float* y, int64_t o
 void product(const float* x, const Product& p, int64_t first, int64_t last, int64_t rows, int64_t in, float* expanded) {
   const int64_t groups = (rows + kRows - 1) / kRows;
   const int64_t size = groups == 1 ? 4 : kTile;  // many rows use a tile again and again, few want it near
-  const int64_t step = 4 * LANES * p.row_bytes / (groups * in);
+  const int64_t step = 4 * LANES * p.row_bytes / (groups * in);  // a tile's bytes, shared out over the steps on one
   for (int64_t next; first < last; first = next) {
     next = std::min(first + size, last);
     const uint8_t* stored = p.weight + first * p.row_bytes;

@@ -97,6 +97,8 @@ def formats_read(model: Any) -> list[int]:
     forward = TreeForward(model)
     assert forward.few_rows is not None
     layer, head = forward.few_rows._layers[0], forward.few_rows._head
+    read = {layer.query.format, layer.down.format, head.format if isinstance(head, Stored) else 0}
+    assert read <= set(forward.few_rows.described()[1])
     return [layer.query.format, layer.down.format, head.format if isinstance(head, Stored) else 0]
 
 
