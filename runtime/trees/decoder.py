@@ -175,7 +175,8 @@ class GreedyTreeDecoder:
         configured = getattr(getattr(self.target, "generation_config", None), "pad_token_id", None)
         pad = 0 if configured is None else configured
         given = torch.tensor([[*[pad] * (width - len(prompt)), *prompt] for prompt in prompts])
-        if mask is None and not isinstance(input_ids, torch.Tensor):
+        # Only of a batch in one tensor it is left to transformers to find the padding, by its token.
+        if mask is None and (not isinstance(input_ids, torch.Tensor) or len(prompts) == 1):
             mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
         mask = options.pop("attention_mask", mask)
         if mask is not None:
