@@ -84,7 +84,7 @@ def sampling_acceptance(kl: Any, lenience: Any = 1, *, probabilities: Any = None
     if is_certain(near_one, digits):
         return Enclosure(near_one, digits)
     size = bit_size(budget)
-    over_pairs, with_mass = (partial(each, budget, slack) for each in (_least_acceptance, _accepting))
+    over_pairs, with_mass = partial(_least_acceptance, budget, slack), partial(_accepting, budget, slack)
     return _certain(over_pairs, with_mass, arb(1), row, size, digits)
 
 
@@ -125,7 +125,7 @@ def kl_for_sampling_acceptance(
     if wanted == 1:
         return Enclosure(arb(0), digits)
     size = max(bit_size(wanted), bit_size(1 - wanted), key=abs)
-    over_pairs, with_mass = (partial(each, wanted, slack) for each in (_least_kl, _rejecting))
+    over_pairs, with_mass = partial(_least_kl, wanted, slack), partial(_rejecting, wanted, slack)
     return _certain(over_pairs, with_mass, arb("inf"), row, size, digits)
 
 

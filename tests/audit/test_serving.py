@@ -53,6 +53,7 @@ def test_a_budget_of_log_loss_is_kept(audit):
 def test_sampling_is_guaranteed_below_what_is_measured(audit):
     first, *lenient = sampling(audit)
     assert first.lenience == "1"
+    assert first.measured is not None
     assert 0 < first.guaranteed <= first.measured <= 1
     assert first.guaranteed < min(each.guaranteed for each in lenient)
     assert sampling(audit, 0.05)[0].guaranteed <= sampling_acceptance(0.05).upper
