@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from draftcert import __version__
 from draftcert.cli import app
@@ -34,7 +35,12 @@ def tiny_model(folder: Path) -> None:
     import transformers
 
     torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes: dict[str, Any] = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
     config = transformers.LlamaConfig(vocab_size=61, max_position_embeddings=128, initializer_range=0.5, **sizes)
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w0"))

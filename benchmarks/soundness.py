@@ -78,7 +78,8 @@ def accepted(rule: Rule, p: torch.Tensor, slack: float) -> torch.Tensor:
     def value(expression: sympy.Basic) -> torch.Tensor:
         entropies = sorted(expression.atoms(Entropy), key=sympy.default_sort_key)
         symbols = [sympy.Dummy() for _ in entropies]
-        known = [-torch.special.xlogy(p, p + float(entropy.args[0])).sum(-1).numpy() for entropy in entropies]
+        floors: list[Any] = [entropy.args[0] for entropy in entropies]
+        known = [-torch.special.xlogy(p, p + float(floor)).sum(-1).numpy() for floor in floors]
         plain = expression.subs(dict(zip(entropies, symbols, strict=True)))
         function = sympy.lambdify([TOP, *symbols], plain, "numpy")
         return torch.as_tensor(function(p[:, 0].numpy(), *known), dtype=p.dtype).expand(len(p))
@@ -152,7 +153,7 @@ def judged_exactly(
             pairs = [(x / sums[0], y / sums[1]) for x, y in zip(p, q, strict=True) if x > 0]
             infinite = any(y == 0 for _, y in pairs)
             kl = arb("inf") if infinite else sum((x * (x / y).log() for x, y in pairs), arb(0))
-            integers = [int((x * fmpq(2) ** BITS).mid().floor().unique_fmpz()) for x in p]
+            integers = [int(str((x * fmpq(2) ** BITS).mid().floor().fmpq())) for x in p]
         exact = certificate(integers, rule, candidates, 30, normalize=True)
         low, high = bounds(kl)
         yield low >= exact.upper, high < exact.lower * (1 - SLACK)

@@ -29,6 +29,8 @@ from .row import ExactRow, read_number, read_row
 
 FAR = 100
 """Above this many nats the least acceptance is `exp(-kl)` to more digits than anybody can ask for."""
+DOUBLINGS = 7
+"""How often the precision is doubled before a value counts as one that no precision tells from a rounding tie."""
 HUGE = 10**300
 """Above this many nats it is beyond the range of exponents."""
 HEAD = 24
@@ -162,7 +164,7 @@ def _certain(
     that lie next to that of the worst pair.
     """
     bits = 64 + 7 * digits + 4 * abs(size)
-    while True:
+    for _ in range(DOUBLINGS):
         with precision(bits):
             ball, mass = over_pairs(bits)
             if row is not None and ball.is_finite():
@@ -174,6 +176,7 @@ def _certain(
         if not ball.is_nan() and is_certain(ball, digits):
             return Enclosure(ball, digits)
         bits *= 2
+    raise DraftcertError(f"{digits} digits are not certain at {bits} bits: ask for one more or one less")
 
 
 def _least_of(masses: Iterable[Fraction], with_mass: Callable[[fmpq, int], arb], without: arb, bits: int) -> arb:

@@ -133,11 +133,8 @@ def test_logs(tmp_path):
     whole = path.read_text()
     line = whole.splitlines(keepends=True)[1]
     found = [files._unsealed(text.encode("utf-8", "surrogatepass")) for text in changes(line)]
-    assert [each for each in found if each is not None] in (
-        [],
-        [({"digits": 41.5, "text": "é"},)] * found.count(found[0]),
-    )
-    for text in changes(whole, 300):
+    assert all(each in (None, ({"digits": 41.5, "text": "é"},)) for each in found)
+    for text in changes(whole, 60):
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         with json_lines(path, {"seed": 0}) as (kept, _):
             assert all(each in ({"seed": 0}, {"digits": 41.5, "text": "é"}) for each in kept)
@@ -156,7 +153,12 @@ def model(tmp_path_factory):
     import transformers
 
     folder = tmp_path_factory.mktemp("model")
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes: dict[str, Any] = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=61, **sizes)).save_pretrained(folder)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w0"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()

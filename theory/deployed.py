@@ -219,7 +219,7 @@ DEPLOYED = (
         "a divergence and a threshold T (published)",
         "a divergence of p and q is at most T, whatever x is",
         None,
-        "kl_for_divergence(divergence, T), sharp; nothing from KL(p||q) where the divergence is the reverse KL",
+        "kl_for_divergence(divergence, T), sharp; nothing where the divergence is the reverse KL",
         "Above T it falls back to min(1, p/q).",
         "Holsman, Huang and Dhingra, arXiv 2502.20704",
     ),

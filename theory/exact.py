@@ -24,7 +24,7 @@ def rational(value: Any, what: str) -> sympy.Rational:
         exact = bounded(Fraction(int(value.numerator), int(value.denominator)), what)
     else:
         exact = exact_number(str(value), what)
-    return sympy.Rational(exact.numerator, exact.denominator)
+    return cast("sympy.Rational", sympy.Rational(exact.numerator, exact.denominator))
 
 
 def exact_row(probabilities: Sequence[Any]) -> list[sympy.Rational]:

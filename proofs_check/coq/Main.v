@@ -4,7 +4,7 @@ From Coq Require Import Reals List Arith Lra Lia Sorted.
 From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
 From Draftcert Require Import StrictGreedy Margins Trees MeanKL Rules Renyi Orders.
-From Draftcert Require Import Guarantee Search Equality Candidates Runs Suprema.
+From Draftcert Require Import Guarantee Search Equality Candidates Runs Suprema Vocabulary.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -292,3 +292,15 @@ Proof. exact multipliers_bound. Qed.
 
 Theorem B4_lumped : Statements.B4_lumped.
 Proof. exact lumped. Qed.
+
+Theorem M3v_candidates : Statements.M3v_candidates.
+Proof. exact ratio_bound_in_vocabulary. Qed.
+
+Theorem M5v_candidates : Statements.M5v_candidates.
+Proof. exact threshold_bound_in_vocabulary. Qed.
+
+Theorem M5v_candidates_sharp : Statements.M5v_candidates_sharp.
+Proof. exact threshold_attained_in_vocabulary. Qed.
+
+Theorem B3i_infinite_order : Statements.B3i_infinite_order.
+Proof. exact infinite_order. Qed.

@@ -1,4 +1,4 @@
-(** * T6 between rules, B1 and B2 for runs, B3r and B4 where the target is not all there. *)
+(** * T6 between rules, B1 and B2 for runs, B3 at its limits, B4 where not all of the target is known. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz Sorted.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm StrictGreedy Margins Trees MeanKL.
@@ -170,6 +170,42 @@ Proof.
       * rewrite sum_scal, sum_scal, Hout. field. lra.
       * intros i Hi. apply in_vocab in Hi. destruct (mem A i); [lra|]. destruct (proj1 Hp i Hi) as [k|<-]; [|unfold Rdiv; lra].
         replace (p i / (1 - s) / p i) with (/ (1 - s)) by (field; lra). rewrite ln_Rinv by lra. unfold Rdiv. ring.
+Qed.
+
+(** ** B3i: the Renyi divergence of infinite order is at most [ln z] iff [p <= z q] everywhere *)
+
+Theorem infinite_order V A M a p :
+  prob V p -> disjoint_sets V A M -> In a A -> (forall i, In i A -> p i <= p a) -> (forall i, In i M -> p i <= p a) ->
+  let z := 1 - sum M p + INR (length M) * p a in
+  (exists q, prob V q /\ beats A M q /\ forall i, (i < V)%nat -> p i <= z * q i) /\
+  (forall q r, prob V q -> beats A M q -> (forall i, (i < V)%nat -> p i <= r * q i) -> z <= r).
+Proof.
+  intros Hp Hd Ha HA HM z. pose proof Hd as (d1 & d2 & d3 & d4).
+  assert (Hpa : 0 <= p a) by (apply Hp; auto).
+  assert (HMp : sum M p <= INR (length M) * p a) by (rewrite <- sum_const; now apply sum_le).
+  assert (Hz : 1 <= z) by (unfold z; lra). assert (Hi : 0 < / z) by (apply Rinv_0_lt_compat; lra).
+  assert (Hsub : incl M (seq 0 V)) by (intros i h; now apply in_vocab, d4).
+  assert (Hsum : sum (seq 0 V) (fun i => if mem M i then p a else p i) = z).
+  { rewrite (sum_ext _ _ (fun i => p i + ((if mem M i then p a else 0) - (if mem M i then p i else 0)))).
+    - rewrite (sum_plus _ p), sum_minus, !sum_indicator, sum_const, (proj2 Hp) by auto using NoDup_seq. unfold z. lra.
+    - intros i _. destruct (mem M i); lra. }
+  assert (Hout : forall b, In b A -> mem M b = false).
+  { intros b h. apply mem_out. intros k. now apply (d4 b k). }
+  split.
+  - exists (fun i => / z * (if mem M i then p a else p i)). split; [split|split].
+    + intros i h. pose proof (proj1 Hp i h). destruct (mem M i); apply Rmult_le_pos; lra.
+    + rewrite sum_scal, Hsum. field. lra.
+    + intros i b h k. rewrite (mem_in M i), (Hout b) by assumption. apply Rmult_le_compat_l; [lra|auto].
+    + intros i h. rewrite <- Rmult_assoc, Rinv_r, Rmult_1_l by lra. destruct (mem M i) eqn:E; [|lra].
+      apply HM. now apply mem_true.
+  - intros q r Hq Hb Hr. rewrite <- Hsum. apply Rle_trans with (sum (seq 0 V) (fun i => r * q i)).
+    + apply sum_le. intros i h. apply in_vocab in h. destruct (mem M i) eqn:E; [|auto]. apply mem_true in E.
+      assert (0 <= r).
+      { apply Rnot_lt_le. intros k. assert (X : sum (seq 0 V) p <= sum (seq 0 V) (fun i => r * q i)).
+        - apply sum_le. intros j hj. now apply Hr, in_vocab.
+        - rewrite sum_scal, (proj2 Hp), (proj2 Hq) in X. lra. }
+      apply Rle_trans with (r * q a); [auto|]. apply Rmult_le_compat_l; auto.
+    + rewrite sum_scal, (proj2 Hq). lra.
 Qed.
 
 (** ** B4: multipliers bound the certificate though only upper bounds [b] of the competitors are known *)

@@ -282,6 +282,27 @@ Definition M5t_candidates : Prop := forall V A a m p eps delta g x,
   (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A m p x ->
   g / (1 - delta) * one_ahead m 1 delta <= x /\ p a * one_ahead m 1 delta <= x.
 
+(** ** M3v and M5v: [m + n + 1] tokens, in which the [n] others have to take what is left *)
+Definition M3v_candidates : Prop := forall V A a m n p alpha g x,
+  prob V p -> In a A -> (a < V)%nat -> V = (m + n + 1)%nat -> (1 <= m)%nat -> 0 < alpha < 1 -> 0 <= g ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> (forall j, (j < V)%nat -> ~ In j A -> p j <= alpha * p a) ->
+  certificate V A m p x ->
+  (1 + INR n * g) / (1 + INR m * alpha + INR n) * one_ahead m 1 alpha <= x.
+
+Definition M5v_candidates : Prop := forall V A a m n p g tau x,
+  prob V p -> In a A -> (a < V)%nat -> V = (m + n + 1)%nat -> (1 <= m)%nat -> 0 <= g -> 0 < tau ->
+  g + INR V * tau <= 1 ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> (forall j, (j < V)%nat -> ~ In j A -> p j <= tau) ->
+  certificate V A m p x ->
+  one_ahead m (g + (1 - g - INR m * tau) / (INR n + 1)) tau <= x.
+
+Definition M5v_candidates_sharp : Prop := forall m n g tau, (1 <= m)%nat -> 0 <= g -> 0 < tau ->
+  let y := (1 - g - INR m * tau) / (INR n + 1) in
+  tau <= y -> INR m * y <= g + INR m * tau ->
+  exists p, prob (1 + (n + m)) p /\ p 0%nat = g + y /\ (forall i, (1 <= i <= n)%nat -> p i = y) /\
+    (forall i, (n < i)%nat -> p i = tau) /\
+    certificate (1 + (n + m)) (seq 0 (1 + n)) m p (one_ahead m (g + y) tau).
+
 (** ** M6: its supremum, valid for every vocabulary and approached by large ones *)
 Definition M6_upper_bound : Prop := forall V a m p x b g,
   prob V p -> (a < V)%nat -> (1 <= m)%nat -> 0 < g -> 0 <= b -> p a = b + g ->
@@ -422,6 +443,13 @@ Definition B3r_at_zero : Prop := forall V A M p j,
   let s := sum A p in
   (forall q, prob V q -> beats A M q -> KL_finite V q p -> s < 1 /\ - ln (1 - s) <= KL V q p) /\
   (s < 1 -> exists q, prob V q /\ beats A M q /\ KL_finite V q p /\ KL V q p = - ln (1 - s)).
+
+(** B3i: the Renyi divergence of infinite order is at most [ln r] if and only if [p <= r q] everywhere *)
+Definition B3i_infinite_order : Prop := forall V A M a p,
+  prob V p -> disjoint_sets V A M -> In a A -> (forall i, In i A -> p i <= p a) -> (forall i, In i M -> p i <= p a) ->
+  let z := 1 - sum M p + INR (length M) * p a in
+  (exists q, prob V q /\ beats A M q /\ forall i, (i < V)%nat -> p i <= z * q i) /\
+  (forall q r, prob V q -> beats A M q -> (forall i, (i < V)%nat -> p i <= r * q i) -> z <= r).
 
 (** ** B4: of the competitors only upper bounds [b] are known; and lumping tokens into one never raises KL *)
 Definition B4_multipliers : Prop := forall V A M p b l x,

@@ -180,9 +180,9 @@ inline double cpu_pair_sums(double u, double w, double V, double b) {
 // error counts |r|/(1 + r) times, as it vanishes with the derivative of r - ln(1 + r). Tokens more than 700
 // below the maximum weigh e^-700, which adds to t where |d| is above 10^280 and else is nothing, and more than
 // 1500 below nothing.
-// Budget b3e7fca1a47ca5fa2128ec63d3f2d0a75f49a25b5c071a1f8c3f6d08bdb5b027.
-inline double cpu_refined_kl(double w, double V, double ln_V, double K, double S_d, double S_e, double r) {
-    return w*(128.0*S_d + 8.0*S_e + (K + std::fabs(r))*((1.0/256.0)*V + 8.0*ln_V + 300.0));
+// Budget 79d7332a1649a251089e95437b0dc217491c3dfc47e916fb4072c90f3942daa9.
+inline double cpu_refined_kl(double w, double V, double ln_V, double K, double S_d, double S_e, double S_q, double r) {
+    return w*(128.0*S_d + 8.0*S_e + 32.0*S_q*w + (K + std::fabs(r))*((1.0/256.0)*V + 8.0*ln_V + 300.0));
 }
 
 // Bounds the error of the C++ kernels' H_f = -ln f - S.

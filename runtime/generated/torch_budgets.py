@@ -204,7 +204,7 @@ def cpu_pair_sums(u: float, w: float, V: float, b: float) -> float:
     return 69.0*u + w*((1.0/256.0)*V + 6.0*b + 100.0)
 
 
-def cpu_refined_kl(w: float, V: float, ln_V: float, K: Tensor, S_d: Tensor, S_e: Tensor, r: Tensor) -> Tensor:
+def cpu_refined_kl(w: float, V: float, ln_V: float, K: Tensor, S_d: Tensor, S_e: Tensor, S_q: Tensor, r: Tensor) -> Tensor:
     """Bounds the error of the divergence K - (r - ln(1 + r)), K the mean of t, in the C++ kernels' second pass.
 
     The means are those under the target, of the maxima's gaps a = z and b = y in float64. With d = a - b + h, h a
@@ -222,8 +222,8 @@ def cpu_refined_kl(w: float, V: float, ln_V: float, K: Tensor, S_d: Tensor, S_e:
     below the maximum weigh e^-700, which adds to t where |d| is above 10^280 and else is nothing, and more than
     1500 below nothing.
 
-    Budget b3e7fca1a47ca5fa2128ec63d3f2d0a75f49a25b5c071a1f8c3f6d08bdb5b027."""
-    return w*(128.0*S_d + 8.0*S_e + (K + abs(r))*((1.0/256.0)*V + 8.0*ln_V + 300.0))
+    Budget 79d7332a1649a251089e95437b0dc217491c3dfc47e916fb4072c90f3942daa9."""
+    return w*(128.0*S_d + 8.0*S_e + 32.0*S_q*w + (K + abs(r))*((1.0/256.0)*V + 8.0*ln_V + 300.0))
 
 
 def cpu_floored_entropy(u: float, w: float, s: float, V: float, f: float, G: Tensor, S: Tensor, H_f: Tensor, E: Tensor) -> Tensor:

@@ -95,8 +95,8 @@ def load_model(
         settings |= {"dtype": dtype, "output_loading_info": True}
         stored: dict[str, Stored] = {}
         if file is None:
-            auto: Any = transformers.AutoModelForCausalLM
-            model, found = auto.from_pretrained(location, **settings)
+            loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(location, **settings)
+            model, found = loaded
         else:
             stored, rest = read_places(file, Path(location))
             weights = rest | {name: weight.expanded() for name, weight in stored.items()}
@@ -243,9 +243,10 @@ def _unpack(path: Path, folder: Path) -> None:
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     with optional("hf"), _quiet(), reading(path):  # transformers reads GGUF files with gguf, which it imports only now
         tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-        model, found = transformers.AutoModelForCausalLM.from_pretrained(
+        loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
             **where, dtype=torch.float32, output_loading_info=True
         )
+    model, found = loaded
     if missing := sorted(found["missing_keys"]):
         raise DraftcertError(f"{path} lacks the weights {shown(missing)}")
     config: Any = copy.deepcopy(model.config)

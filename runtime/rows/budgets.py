@@ -69,7 +69,7 @@ class RoundingBudget:
 # ---- Symbols --------------------------------------------------------------------------------------------------------
 
 u, w, c, s, V, ln_size, T, F, f, b, B = sympy.symbols("u w c s V ln_V T F f b B", nonnegative=True)
-G, D, R, E, S_f, S_d, S_e, N, K = sympy.symbols("G D R E S S_d S_e N K", nonnegative=True)
+G, D, R, E, S_f, S_d, S_e, S_q, N, K = sympy.symbols("G D R E S S_d S_e S_q N K", nonnegative=True)
 X, r, lse, x_max, H_f = sympy.symbols("X r logsumexp x_max H_f", real=True)
 n, p, q, e_p, e_q = sympy.symbols("n p q e_p e_q", nonnegative=True)
 z, ln_p, d = sympy.symbols("z ln_p d", real=True)
@@ -103,7 +103,8 @@ SYMBOLS = MappingProxyType(
             Argument(H_f, S.Reals, "entropy with a floor, -sum p ln(p + f)", axis="rows"),
             Argument(K, SIZE, "the divergence", axis="rows"),
             Argument(S_d, SIZE, "the mean of t A, A = 16 + |a| + |b|, a and b cut at -700", axis="rows"),
-            Argument(S_e, SIZE, "the mean of (|e^(-d) - 1| + 4 A w) A", axis="rows"),
+            Argument(S_e, SIZE, "the mean of |e^(-d) - 1| A", axis="rows"),
+            Argument(S_q, SIZE, "the mean of A^2", axis="rows"),
             Argument(r, S.Reals, "the mean of e^(-d) - 1, which is near 0", axis="rows"),
             Argument(N, SIZE, "the sum of reference_kl_term", axis="rows"),
             Argument(z, Interval(-oo, 0), "a token's (x - max)/T", axis="vocab"),
@@ -340,8 +341,8 @@ CPU_PAIR_SUMS = RoundingBudget(
 CPU_REFINED_KL = RoundingBudget(
     name="cpu_refined_kl",
     bounds="the error of the divergence K - (r - ln(1 + r)), K the mean of t, in the C++ kernels' second pass",
-    arguments=of(w, V, ln_size, K, S_d, S_e, r),
-    expression=w * (128 * S_d + 8 * S_e + (V / 256 + 8 * ln_size + 300) * (K + Abs(r))),
+    arguments=of(w, V, ln_size, K, S_d, S_e, S_q, r),
+    expression=w * (128 * S_d + 8 * S_e + 32 * w * S_q + (V / 256 + 8 * ln_size + 300) * (K + Abs(r))),
     derivation=(
         "The means are those under the target, of the maxima's gaps a = z and b = y in float64. With d = a - b + h, h "
         "a number near ln(draft mass/mass), t = d - 1 + e^(-d) is never negative, and vanishes with d.\n\n"

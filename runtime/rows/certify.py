@@ -133,7 +133,8 @@ def certify(
 
 def _warn_of_negative_logits(target: Tensor) -> None:
     """Say that a ratio of logits means nothing in rows of negative ones, unless a transform hides the numbers."""
-    if torch._C._functorch.peek_interpreter_stack() is None and bool((target.detach().amax(-1) < 0).any()):
+    transforms = torch._C._functorch.peek_interpreter_stack()  # pyright: ignore[reportAttributeAccessIssue]
+    if transforms is None and bool((target.detach().amax(-1) < 0).any()):
         warnings.warn(
             "the rule compares raw logits, and rows of target_logits have negative ones only, as log-probabilities do: "
             "the ratio of their two largest is 1 or more, so that the second token is always accepted",

@@ -114,6 +114,7 @@ def test_a_kill_before_any_step_changes_nothing_in_the_end(work, tmp_path, monke
     assert in_a_process(work, undisturbed, prompts)
     expected = contents(undisturbed)
     assert expected
+    last = 0
     for last in range(0, 500, 2 if work is audit else 1):  # every other one of many
         folder = tmp_path / str(last)
         folder.mkdir()

@@ -236,6 +236,7 @@ B3_INFINITE = Theorem(
             SumProof(mass=1 / _raised, facts=(-1 / _raised,), constants={"competitor": top / _raised}),
         ),
     ),
+    formal=("B3i_infinite_order",),
 )
 
 # ---- reverse KL ------------------------------------------------------------------------------------------------

@@ -308,6 +308,7 @@ MI = Theorem(
         RuleBound(ABSOLUTE, End.SUPREMUM, oo, (_FINITE, Range(g, S.Zero, 1 - (V - m + 1) * tau))),
         *both_ends(TOP_M, oo, (Range(V, m + 1, m + k - 1),)),
     ),
+    formal=("certificate_exists",),
 )
 
 # ---- M3, the first token known ---------------------------------------------------------------------------------

@@ -170,6 +170,7 @@ M5_VOCABULARY = Theorem(
             attained=False,
         ),
     ),
+    formal=("M5v_candidates", "M5v_candidates_sharp"),
 )
 
 # ---- M3, the margin known --------------------------------------------------------------------------------------
@@ -309,6 +310,7 @@ M3_VOCABULARY = Theorem(
             sharp=False,
         ),
     ),
+    formal=("M3v_candidates",),
 )
 
 # ---- M3, the first token known ---------------------------------------------------------------------------------
@@ -371,4 +373,5 @@ M3_TOP_VOCABULARY = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: top - alpha * top, b: alpha * top}),),
+    formal=("M3_candidates",),
 )

@@ -414,11 +414,11 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
   const V one = broadcast(1.0), factor = broadcast(std::exp(-shift));
   const Exp<double> exponential(temperature);
   Blocks<double> blocks(target, vocab), draft_blocks(draft, vocab);
-  Sum mass, difference, terms, weighted_terms, weighted_differences;
+  Sum mass, difference, terms, weighted_terms, weighted_differences, squares;
   V unequal{};
   for (int64_t i = 0; i < vocab; i += kBlock) {
     const double *x = blocks.at(i), *w = draft_blocks.at(i);
-    V block[5] = {};
+    V block[6] = {};
     for (int j = 0; j < kBlock; j += kTogether * LANES) {
       V v[kTogether], u[kTogether], a[kTogether], b[kTogether], z[kTogether], y[kTogether], e[kTogether], f[kTogether];
       for (int n = 0; n < kTogether; ++n) {
@@ -446,7 +446,8 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
         block[1] += change;
         block[2] += term;
         block[3] += term * size;
-        block[4] += ((change < 0 ? -change : change) + 4 * E::kUnit * size * e[n]) * size;
+        block[4] += (change < 0 ? -change : change) * size;
+        block[5] += e[n] * size * size;
       }
     }
     mass.add(block[0]);
@@ -454,10 +455,12 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
     terms.add(block[2]);
     weighted_terms.add(block[3]);
     weighted_differences.add(block[4]);
+    squares.add(block[5]);
   }
   Sum any;
   any.add(unequal);
-  out = {mass.total(), difference.total(), terms.total(), weighted_terms.total(), weighted_differences.total(), any.total() == 0};
+  out = {mass.total(), difference.total(), terms.total(), weighted_terms.total(), weighted_differences.total(),
+         squares.total(), any.total() == 0};
 }
 
 // The logits that are at least `lowest`, in no order, and the `following` largest of the others.

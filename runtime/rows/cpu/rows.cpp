@@ -166,9 +166,9 @@ struct Partial {
 };
 
 // With e and f the weights of target and draft relative to their maxima, f times e^-shift, d = z - y + shift and
-// t = d - 1 + e^-d: sum e, sum f - e, sum e t, and with A = 16 + |z| + |y| sum e t A, sum (|f - e| + 4 kUnit e A) A.
+// t = d - 1 + e^-d: sum e, sum f - e, sum e t, and with A = 16 + |z| + |y| sum e t A, sum |f - e| A, sum e A^2.
 struct Refined {
-  double mass, difference, terms, weighted_terms, weighted_differences;
+  double mass, difference, terms, weighted_terms, weighted_differences, squares;
   bool equal;  // whether all logits are the same
 };
 
@@ -418,7 +418,7 @@ struct Batch {
     const double terms = r.terms / r.mass, change = r.difference / r.mass;
     kl = {std::max(terms - (change - std::log1p(change)), 0.0),
           budgets::cpu_refined_kl(kUnit, vocab, std::log(vocab), terms, r.weighted_terms / r.mass,
-                                  r.weighted_differences / r.mass, change)};
+                                  r.weighted_differences / r.mass, r.squares / r.mass, change)};
     if (!std::isfinite(kl.value)) kl = {INFINITY, 0};
     if (r.equal) kl = {0, 0};
     return DRAFTCERT_ORDINARY;

@@ -16,10 +16,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import mpmath
 from mpmath import mpf
 
+Mpf: TypeAlias = Any
+"""A number of mpmath, whose class is made at run time."""
 DIGITS = 60
 NOISE = mpf(10) ** -45
 """Relatively nearer than this, two numbers of 60 digits may be the same one, unless they are equal."""
@@ -33,8 +36,8 @@ class Row:
     """A target: its stored logits, and the probabilities of these over the temperature."""
 
     logits: tuple[float, ...]
-    p: tuple[mpf, ...]
-    noise: mpf = NOISE
+    p: tuple[Mpf, ...]
+    noise: Mpf = NOISE
 
     @staticmethod
     def of(logits: Sequence[float], temperature: float) -> Row:
@@ -53,19 +56,19 @@ class Row:
 # ---- The rules, by their words --------------------------------------------------------------------------------------
 
 
-def number(text: str) -> mpf:
+def number(text: str) -> Mpf:
     with mpmath.workdps(DIGITS):
         exact = Fraction(text)
         return mpf(exact.numerator) / exact.denominator
 
 
-def _sign(row: Row, difference: mpf, scale: mpf, at_zero: int) -> int:
+def _sign(row: Row, difference: Mpf, scale: Mpf, at_zero: int) -> int:
     if difference == 0 and row.noise == NOISE:
         return at_zero
     return 0 if abs(difference) <= row.noise * scale else 1 if difference > 0 else -1
 
 
-def likelier_than(row: Row, threshold: mpf, strict: bool) -> Verdicts:
+def likelier_than(row: Row, threshold: Mpf, strict: bool) -> Verdicts:
     return [_sign(row, p - threshold, max(p, abs(threshold)), -1 if strict else 1) for p in row.p]
 
 
@@ -124,14 +127,14 @@ def verdicts(row: Row, rule: str) -> Verdicts:
 # ---- The certificate and the divergence, by their definitions -------------------------------------------------------
 
 
-def kl(p: Sequence[mpf], q: Sequence[mpf]) -> mpf:
+def kl(p: Sequence[Mpf], q: Sequence[Mpf]) -> Mpf:
     with mpmath.workdps(DIGITS):
         if any(x > 0 and y == 0 for x, y in zip(p, q, strict=True)):
             return mpmath.inf
         return mpmath.fsum(x * mpmath.log(x / y) for x, y in zip(p, q, strict=True) if x > 0)
 
 
-def certificate(p: Sequence[mpf], accepted: set[int], candidates: int) -> tuple[mpf, Sequence[mpf] | None]:
+def certificate(p: Sequence[Mpf], accepted: set[int], candidates: int) -> tuple[Mpf, Sequence[Mpf] | None]:
     """C, and a rejected q that has it; `None` where nothing can be rejected."""
     with mpmath.workdps(DIGITS):
         rejected = [x for x in range(len(p)) if x not in accepted]
@@ -143,7 +146,7 @@ def certificate(p: Sequence[mpf], accepted: set[int], candidates: int) -> tuple[
         return min(((kl(p, q), q) for q in found), key=lambda pair: pair[0])
 
 
-def _nearest(p: Sequence[mpf], below: set[int], above: set[int]) -> Sequence[mpf]:
+def _nearest(p: Sequence[Mpf], below: set[int], above: set[int]) -> Sequence[Mpf]:
     """The q nearest to p with every token of `below` at most, every one of `above` at least, a common c."""
     if max(p[x] for x in below) <= min(p[x] for x in above):
         return p
@@ -157,13 +160,13 @@ def _nearest(p: Sequence[mpf], below: set[int], above: set[int]) -> Sequence[mpf
     return _filled(p, below, above, high, _scale(p, below, above, high))
 
 
-def _filled(p: Sequence[mpf], below: set[int], above: set[int], c: mpf, scale: mpf) -> list[mpf]:
+def _filled(p: Sequence[Mpf], below: set[int], above: set[int], c: Mpf, scale: Mpf) -> list[Mpf]:
     """p_x / scale, brought to c on the wrong side."""
     q = [x / scale for x in p]
     return [min(y, c) if x in below else max(y, c) if x in above else y for x, y in enumerate(q)]
 
 
-def _scale(p: Sequence[mpf], below: set[int], above: set[int], c: mpf) -> mpf:
+def _scale(p: Sequence[Mpf], below: set[int], above: set[int], c: Mpf) -> Mpf:
     """The l at which they sum to 1; 0 where c is too small. Between two p_x / c their sum is linear in 1 / l."""
     ends = sorted((p[x] / c for x in below | above if p[x] > 0), reverse=True)
     left, sum_left = mpf(0), c * len(above)
