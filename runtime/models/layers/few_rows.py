@@ -76,7 +76,7 @@ class FewRows:
 
     def described(self) -> list[Any]:
         """What its speed depends on beside the model: the compiled kernels, and how the weights are stored."""
-        kernels, names = library(), [name for name, kind in Layer._fields_ if kind is Matrix]
+        kernels, names = library(), [field[0] for field in Layer._fields_ if field[1] is Matrix]
         formats = {getattr(layer, name).format for layer in self._layers for name in names}
         formats.add(self._head.format if isinstance(self._head, Stored) else FLOAT32)
         return [kernels and Path(kernels._name).name, sorted(formats)]
