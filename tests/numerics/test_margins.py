@@ -234,7 +234,7 @@ def test_bad_arguments():
     options: dict[str, Any]
     for options, message in (
         ({"margin": 1.5}, "margin = 1.5"),
-        ({"margin": "x"}, "not a finite number"),
+        ({"margin": "x"}, "margin = 'x' is not a number"),
         ({"margin": 0.5, "known": "top3"}, "known = 'top3'"),
         ({"margin": 0.5, "candidates": 0}, "candidates = 0"),
         ({"margin": 0.5, "candidates": 2, "vocab_size": 2}, "vocab_size = 2"),
