@@ -84,7 +84,8 @@ def sampling_acceptance(kl: Any, lenience: Any = 1, *, probabilities: Any = None
     if is_certain(near_one, digits):
         return Enclosure(near_one, digits)
     size = bit_size(budget)
-    over_pairs, with_mass = partial(_least_acceptance, budget, slack), partial(_accepting, budget, slack)
+    over_pairs = partial(_least_acceptance, budget, slack)
+    with_mass = partial(_accepting, budget, slack)
     return _certain(over_pairs, with_mass, arb(1), row, size, digits)
 
 
@@ -125,7 +126,8 @@ def kl_for_sampling_acceptance(
     if wanted == 1:
         return Enclosure(arb(0), digits)
     size = max(bit_size(wanted), bit_size(1 - wanted), key=abs)
-    over_pairs, with_mass = partial(_least_kl, wanted, slack), partial(_rejecting, wanted, slack)
+    over_pairs = partial(_least_kl, wanted, slack)
+    with_mass = partial(_rejecting, wanted, slack)
     return _certain(over_pairs, with_mass, arb("inf"), row, size, digits)
 
 

@@ -147,7 +147,7 @@ def vanishes(combination: Logarithms) -> bool:
     parts = [
         (coefficient, int(n))
         for factor, base in combination
-        for coefficient, n in ((factor, base.p), (-factor, base.q))
+        for coefficient, n in zip((factor, -factor), base.as_numer_denom(), strict=True)
     ]
     for divisor in coprime_base(n for _, n in parts):
         if sum(coefficient * _multiplicity(divisor, n) for coefficient, n in parts) != 0:

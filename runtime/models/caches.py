@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
@@ -135,7 +135,7 @@ class TreeCache(Cache):
 
     def begin(self, row: int, states: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
         """Let a sequence begin with these keys and values `[heads, tokens, dimension]` of every layer."""
-        layers: Sequence[Any] = self.layers
+        layers = cast("list[TreeLayer]", self.layers)
         for layer, given in zip(layers, states, strict=True):
             shapes = (part.expand(len(self.lengths), *part.shape) for part in given)
             for buffer, part in zip(layer.room(given[0].shape[1], *shapes), given, strict=True):

@@ -251,7 +251,7 @@ class GreedyTreeDecoder:
         if not generation_config.return_dict_in_generate:
             return found.sequences
         with optional("hf"):
-            from transformers.generation import GenerateDecoderOnlyOutput
+            from transformers.generation.utils import GenerateDecoderOnlyOutput
 
         cache = "cache" if "cache" in inspect.signature(GenerateDecoderOnlyOutput).parameters else "past_key_values"
         facts = {"scores": found.scores, "logits": found.logits, cache: found.past_key_values}

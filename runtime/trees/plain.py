@@ -72,10 +72,10 @@ def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
 
 def cached_row(model: Any, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
     """Logits `[vocab]` after prompt and tokens by transformers' own cache, one token after the other."""
-    cache: dict[str, Any] = {}
     with torch.inference_mode():
-        for piece in (prompt, *([token] for token in tokens)):
-            output = model(input_ids=torch.tensor([list(piece)], device=model.device), use_cache=True, **cache)
+        output = model(input_ids=torch.tensor([list(prompt)], device=model.device), use_cache=True)
+        for token in tokens:
             cache = {name: output[name] for name in ("past_key_values", "cache") if name in output}
             cache = dict(list(cache.items())[-1:])  # where both are there, they are one
+            output = model(input_ids=torch.tensor([[token]], device=model.device), use_cache=True, **cache)
     return output.logits[0, -1]

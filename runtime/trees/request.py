@@ -124,8 +124,7 @@ class Request:
 
         None where it is empty, or where its windows have left some behind: then they are computed anew.
         """
-        columns = 0 if self.past is None else self.past.get_seq_length()
-        if not columns:
+        if self.past is None or not (columns := self.past.get_seq_length()):
             return None
         if columns >= self.given.shape[1]:
             raise DraftcertError(
@@ -264,7 +263,7 @@ def with_stop_strings(model: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     if tokenizer is None:
         raise DraftcertError("stop_strings are found in the text: give the model's tokenizer (tokenizer=...)")
     with optional("hf"):
-        from transformers.generation import StoppingCriteriaList, StopStringCriteria
+        from transformers import StoppingCriteriaList, StopStringCriteria
 
     criteria = StoppingCriteriaList([*(options.get("stopping_criteria") or ()), StopStringCriteria(tokenizer, asked)])
     return options | {"stopping_criteria": criteria, "stop_strings": None}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from transformers.generation import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
+from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
 
 from draftcert.integrations.transformers import FOLDER, _learned, generate
@@ -61,11 +61,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("inputs", [ONE, BATCH], ids=["one", "batch"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_the_output_is_that_of_greedy_decoding(model: Any, options: dict[str, Any], inputs: dict[str, Any]) -> None:
+    options = {"max_new_tokens": 24} | options
     expected = greedy(model, **inputs, **options)
     assert torch.equal(by_trees(model, **inputs, **options), expected)
-    assert torch.equal(
-        GreedyTreeDecoder(model).generate(inputs, **{"max_new_tokens": 24} | options).sequences, expected
-    )
+    assert torch.equal(GreedyTreeDecoder(model).generate(inputs, **options).sequences, expected)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,8 @@ class Counting(LogitsProcessor, StoppingCriteria):
         self.calls: list[tuple[int, ...]] = []
         self.stop_at = stop_at
 
-    def __call__(self, input_ids: torch.Tensor, scores: Any) -> Any:
+    # Without the `**kwargs` of criteria: transformers refuses a processor with parameters that it cannot fill.
+    def __call__(self, input_ids: torch.Tensor, scores: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.calls.append(tuple(input_ids[0].tolist()))
         if scores is None or isinstance(scores, tuple):
             return torch.tensor([len(self.calls) >= self.stop_at] * len(input_ids))

@@ -4,6 +4,7 @@ import random
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -110,7 +111,8 @@ def test_printed_decimals_can_decide_what_is_accepted():
 @pytest.fixture(scope="module")
 def sampling():
     """The benchmark: it makes lists and full rows behind them, and has its own judge."""
-    spec = importlib.util.spec_from_file_location("top_logprobs_benchmark", ROOT / "benchmarks" / "top_logprobs.py")
+    path = ROOT / "benchmarks" / "top_logprobs.py"
+    spec: Any = importlib.util.spec_from_file_location("top_logprobs_benchmark", path)
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -68,13 +68,11 @@ NEW = 8
 class Branches:
     """Drafts what the plain model says, with wrong tokens beside every node."""
 
-    def __init__(self, answers: dict[tuple[int, ...], list[int]]):
-        self.answers = answers
+    def __init__(self, answers: dict[tuple[int, ...], list[int]], prompt: tuple[int, ...] = ()):
+        self.answers, self.prompt = answers, prompt
 
     def begin(self, prompt: Sequence[int]) -> Any:
-        own = Branches(self.answers)
-        own.prompt = tuple(prompt)
-        return own
+        return Branches(self.answers, tuple(prompt))
 
     def propose(self, context: Sequence[int], max_nodes: int, max_depth: int) -> Tree:
         tokens, parents, last = [context[-1]], [-1], 0

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from draftcert.cli.generate import TextStream
-from draftcert.support.terminal import SafeConsole, visible
+from draftcert.support.terminal import SafeConsole
+from draftcert.support.text import visible
 
 ATTACKS = {
     "clear the screen": "a\x1b[2J\x1b[Hverdict: identical",

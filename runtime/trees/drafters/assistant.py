@@ -11,7 +11,7 @@ import copy
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,6 +21,9 @@ from ...models.evaluating import evaluating
 from ..forward import TreeForward
 from ..tree import Tree
 from .base import Drafter, SuccessorDrafter, Successors
+
+if TYPE_CHECKING:
+    from ...models.caches import TreeCache
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +39,8 @@ class Assistant(SuccessorDrafter):
     Raises:
         DraftcertError: a draft model that cannot take drafts back.
     """
+
+    _cache: TreeCache  # of one sequence: `begin` makes it
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import torch
 from draftcert.runtime.trees import forward
 from draftcert.runtime.trees.explain import ROWS, evaluations, explain
 from draftcert.runtime.trees.plain import distance, tolerance
+from draftcert.runtime.trees.tree import Tree
 from draftcert.theory import DraftcertError
 
 PROMPT = [5, 17, 3]
@@ -78,9 +79,9 @@ def test_noise_is_that_of_every_history_and_number_of_rows(new: list[int], dtype
 
 
 def test_an_engine_that_is_wrong_is_not_called_noise(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, mask = tiny("gemma3-window"), forward.Tree.ancestor_mask
+    model, mask = tiny("gemma3-window"), Tree.ancestor_mask
     sees_all = lambda tree: torch.ones_like(mask(tree)).tril()  # noqa: E731
-    monkeypatch.setattr(forward.Tree, "ancestor_mask", sees_all)  # of chains that is the same
+    monkeypatch.setattr(Tree, "ancestor_mask", sees_all)  # of chains that is the same
     assert explain(model, PROMPT, [1], [2]).verdict != "engine fault"
     monkeypatch.setattr(forward, "_window", lambda size: lambda queries, keys: queries - keys < size + 1)
     assert explain(model, PROMPT * 4, [1], [2]).verdict == "engine fault"

@@ -13,6 +13,7 @@ from draftcert.runtime.models.layers import few_rows
 from draftcert.runtime.trees import forward, self_test
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.self_test import lengths_of_change
+from draftcert.runtime.trees.tree import Tree
 from draftcert.support import cache
 from draftcert.theory import DraftcertError
 from tests.runtime.conftest import SIZES, TOKENS
@@ -53,7 +54,7 @@ def test_a_wrong_engine_is_refused(what: str, tiny: Any, monkeypatch: pytest.Mon
     self_test.self_test(model, 64)
     place, wrong = BROKEN[what]
     owner, _, name = f"forward.{place}".rpartition(".")
-    monkeypatch.setattr(forward.Tree if owner.endswith("Tree") else forward, name, wrong)
+    monkeypatch.setattr(Tree if owner.endswith("Tree") else forward, name, wrong)
     monkeypatch.setattr(self_test, "_known", type(self_test._known)())
     monkeypatch.setattr(self_test, "_code", lambda: what)  # the sources changed
     message = r"Gemma3ForCausalLM with eager attention .* node \d+ of the \w+ tree .* at position \d+"
@@ -122,7 +123,7 @@ def test_longrope_is_right_within_its_length_and_refused_across(attention: str) 
 
 
 def test_models_with_biases_by_place_are_refused() -> None:
-    sizes = {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes: dict[str, Any] = {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     local: dict[str, Any] = {"num_layers": 2, "num_heads": 4, "intermediate_size": 48, "max_position_embeddings": 256}
     neo = transformers.GPTNeoConfig(
         vocab_size=61, hidden_size=32, attention_types=[[["global", "local"], 1]], window_size=9, **local
@@ -133,7 +134,7 @@ def test_models_with_biases_by_place_are_refused() -> None:
 
 
 def test_a_model_that_sees_what_follows_is_refused() -> None:
-    config = transformers.BertConfig(**SIZES | {"pad_token_id": 0}, is_decoder=False)
+    config = transformers.BertConfig(**SIZES, pad_token_id=0, is_decoder=False)
     with pytest.raises(DraftcertError, match="no causal model"):
         GreedyTreeDecoder(model_of(config))
 
