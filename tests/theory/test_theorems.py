@@ -23,9 +23,10 @@ def test_a_theorem_says_what_it_is(name):
     assert not any(isinstance(claim, Formal) for claim in theorem.conclusions)
 
 
-def test_hash_follows_the_claims_and_not_the_prose():
+def test_hash_follows_the_claims_and_their_words():
     theorem = THEOREMS["T2"]
-    assert replace(theorem, title="other", statement="other.").sha256 == theorem.sha256
+    assert replace(theorem, name="other", citation="other.").sha256 == theorem.sha256
+    assert replace(theorem, statement="other.").sha256 != theorem.sha256
     claim: Any = theorem.conclusions[0]
     assert replace(theorem, conclusions=(replace(claim, right=claim.left),)).sha256 != theorem.sha256
     assert replace(theorem, worked_points=()).sha256 != theorem.sha256
