@@ -183,7 +183,7 @@ def test_ends_are_exact():
 
 
 @pytest.mark.parametrize("lenience", [1, "1/2", "1e-300", Fraction(10**300 - 1, 10**300)])
-@pytest.mark.parametrize("kl", ["1e-5000", "1e-20", "40", "99.9", "100.1", "1e6", "1e300"])
+@pytest.mark.parametrize("kl", ["1e-3000", "1e-20", "40", "99.9", "100.1", "1e6", "1e300"])
 def test_far_out(kl, lenience):
     found = sampling_acceptance(kl, lenience, digits=20)
     assert 0 < found.lower <= found.upper
