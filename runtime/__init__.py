@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ..theory.imports import lazy_names
 
 if TYPE_CHECKING:
-    from .models import LoadedModel, default_gguf, load_model, load_tokenizer, token_ids
+    from .models import LoadedModel, default_gguf, identity, load_model, load_tokenizer, token_ids
     from .rows import Certificate, RowStats, certify, row_stats
     from .trees import Generation, GreedyTreeDecoder, Tree, Verification, verify_tree
 else:
@@ -21,6 +21,7 @@ __all__ = [
     "Verification",
     "certify",
     "default_gguf",
+    "identity",
     "load_model",
     "load_tokenizer",
     "row_stats",

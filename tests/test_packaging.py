@@ -184,6 +184,7 @@ COMMANDS: tuple[tuple[str, str, str | None], ...] = (
     ("codegen", "--check", WORKS),
     ("generate", "--prompt hello --max-new-tokens 2", "hf"),
     ("explain", "output output --prompt hello --target smollm2", "hf"),
+    ("doctor", "smollm2", "hf"),
     ("audit", "--limit 1 --max-new-tokens 2", "report"),
     ("audit logprobs", f"{RESPONSE} --rule top_m(2)", WORKS),
     ("recommend", "audited --mean-kl 0.1", "report"),

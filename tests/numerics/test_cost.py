@@ -94,7 +94,7 @@ def test_without_loss():
     ("call", "message"),
     [
         (lambda: log_loss_bound("additive(0.3)", top=0), "top = 0"),
-        (lambda: log_loss_bound("additive(0.3)", top=math.nan), "top is nan"),
+        (lambda: log_loss_bound("additive(0.3)", top=math.nan), "top = nan"),
         (lambda: log_loss_bound("additive(0.3)", margin=1.1), r"margin = 1\.1"),
         (lambda: log_loss_bound("additive(0.3)", top=0.5, margin=0.1), "give one of them"),
         (lambda: log_loss([0.5, 0.6], "additive(0.3)"), "sum to"),

@@ -59,7 +59,7 @@ def test_ends():
     [
         (("hamming", 1), "divergence = 'hamming'"),
         (("kl", -1), "threshold = -1"),
-        (("kl", math.nan), "threshold is nan"),
+        (("kl", math.nan), "threshold = nan"),
     ],
 )
 def test_refused(given, message):

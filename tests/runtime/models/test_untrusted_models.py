@@ -54,7 +54,7 @@ def test_a_header_is_read_to_its_end(tmp_path: Path) -> None:
         (b"", "cannot read"),
         (b"GGUF", "cut short"),
         (b"GGML" + gguf()[4:], "no GGUF file"),
-        (gguf(tensors=10**18), "cannot hold the 1000000000000000000 entries"),
+        (gguf(tensors=10**18), "counts 1000000000000000000 entries, which it cannot hold"),
         (gguf(entries=10**18), "cannot hold"),
         (gguf().replace(struct.pack("<IIQ", 9, 6, 3), struct.pack("<IIQ", 9, 0, 2**63)), "cannot hold"),
         (gguf().replace(struct.pack("<IIQ", 9, 6, 3), struct.pack("<IIQ", 9, 9, 2**50)), "cannot hold"),
