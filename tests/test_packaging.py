@@ -22,7 +22,9 @@ import typer.main
 from packaging.requirements import Requirement
 from typer.core import TyperGroup
 
+from draftcert.audit.run import made_by
 from draftcert.cli import app
+from draftcert.support.files import SEAL, seal
 from draftcert.theory import parse_rule
 
 ROOT = Path(__file__).parents[1]
@@ -228,9 +230,11 @@ def told(published, tmp_path_factory) -> list[tuple[int, str, str]]:
     folder = tmp_path_factory.mktemp("commands")
     (folder / "output").write_text("a text")
     (folder / "audited").mkdir()
-    (folder / "audited" / "positions.parquet").touch()
+    table = folder / "audited" / "positions.parquet"
+    table.write_text(SEAL)
+    seal(table)
     grid = {"rules": {"strict_greedy": parse_rule("strict_greedy").sha256}, "candidates": [1]}
-    asked = {"configuration": {"grid": grid}, "prompts": []}
+    asked = {"configuration": {"grid": grid}, "prompts": [], "made_by": made_by()}
     (folder / "audited" / "audit.json").write_text(json.dumps(asked))
     programs = published.environment / "bin"
     arguments = json.dumps([[*command.split(), *options.split()] for command, options, _ in COMMANDS])

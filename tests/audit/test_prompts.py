@@ -34,7 +34,7 @@ def test_every_common_shape_is_read(tmp_path):
     ("content", "message"),
     [
         ('{"prompt": "ok"}\nnot json', "line 2: not JSON"),
-        ('{"question": "?"}', "line 1: no prompt in it .* found question"),
+        ('{"question": "?"}', "line 1: no prompt in it .* found 'question'"),
         ('{"prompt": "  "}', "line 1: no prompt"),
         ("[1]", "line 1: expected an object, found list"),
         ("\n", "holds no prompt"),

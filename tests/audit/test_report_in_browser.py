@@ -163,7 +163,7 @@ def test_every_table_is_shown_with_its_rows_and_its_reading(page, report):
 
 def test_every_figure_has_a_size_a_line_for_each_column_and_its_data_below(page, report):
     charts = [table for section in report.sections for table in section.tables if table.chart]
-    assert len(charts) == 7
+    assert len(charts) == 9
     for table in charts:
         figure = page.find_element(By.CSS_SELECTOR, f"#{table.key}-figure svg")
         assert figure.size["width"] > 300
