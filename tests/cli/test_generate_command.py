@@ -73,8 +73,8 @@ def test_doctor(draftcert, folder):
     assert (run.returncode, found["right"], found["tried"], found["later"]) == (0, True, [0], [])
     assert "right" in draftcert("doctor", folder).stdout
     tokens = json.loads((folder / "config.json").read_text())["vocab_size"]
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    sizes["initializer_range"] = 1.0  # smaller weights mix so little that a causal model would look like this
+    sizes: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 16, "initializer_range": 1.0}  # with smaller ones tokens hardly meet
     transformers.BertLMHeadModel(transformers.BertConfig(vocab_size=tokens, **sizes)).save_pretrained(folder)
     run = draftcert("doctor", folder)
     assert run.returncode == 1
