@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..support.files import read_bytes, reason
 from ..theory.errors import DraftcertError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -49,8 +50,8 @@ def documents(file: Path) -> Iterator[tuple[int, bool, Any]]:
 def _text(file: Path) -> str:
     if not file.is_file():
         raise DraftcertError(f"no file of server responses at {file}")
+    data = read_bytes(file)
     try:
-        data = file.read_bytes()
         return (gzip.decompress(data) if data.startswith(_GZIP) else data).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
         raise DraftcertError(f"{file} cannot be read: {error}") from error
@@ -67,7 +68,7 @@ def _values(text: str, file: Path) -> Iterator[tuple[int, Any]]:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            raise DraftcertError(f"{file}:{line}: not JSON ({_said(error)})") from error
+            raise DraftcertError(f"{file}:{line}: not JSON ({reason(error)})") from error
         yield line, value
         line += _line_ends(text, at, end)
         at = end
@@ -87,7 +88,7 @@ def _events(lines: list[str], file: Path) -> Iterator[tuple[int, Any]]:
         except (ValueError, RecursionError) as error:
             if data and line.startswith("data:") and number < len(lines) and lines[number].startswith("data:"):
                 continue
-            raise DraftcertError(f"{file}:{first}: not JSON ({_said(error)})") from error
+            raise DraftcertError(f"{file}:{first}: not JSON ({reason(error)})") from error
         yield first, value
         begun = ""
 
@@ -103,7 +104,3 @@ _NOT_SPACE = re.compile(r"[^ \t\r\n]")
 
 def _line_ends(text: str, start: int, end: int) -> int:
     return sum(1 for _ in _LINE_END.finditer(text, start, end))
-
-
-def _said(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -34,6 +34,9 @@ def structure(model: Any) -> str:
 def content(model: Any) -> str:
     """Digest of everything, of the tensors a sample of their numbers; the same in every process, save for hooks.
 
+    `identity` reads all numbers, for what must not be told of another model; this one is for tests that depend on how
+    the model computes, and is cheap enough to be asked whenever a decoder is made.
+
     >>> from draftcert.runtime.models import load_model
     >>> model = load_model().model
     >>> before = content(model)

@@ -62,7 +62,7 @@ def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
     behind = float(distance(changed[:-1], alone[:-1]).max()) if last > 1 else 0.0
     finite = alone.where(alone.isfinite(), 0)
     size, unit = float(finite.double().pow(2).mean().sqrt()), torch.finfo(model.dtype).eps
-    if behind > max(noise, min(64 * unit, unit**0.5) * size):  # a causal model computes the same numbers again
+    if behind > max(noise, min(64 * unit, unit**0.5) * size):  # causal: computed from the same numbers again
         raise DraftcertError(
             f"{type(model).__name__} is no causal model as it is: a token changes logits before it by {behind:.2g}"
         )
