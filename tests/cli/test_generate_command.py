@@ -73,7 +73,8 @@ def test_doctor(draftcert, folder):
     assert (run.returncode, found["right"], found["tried"], found["later"]) == (0, True, [0], [])
     assert "right" in draftcert("doctor", folder).stdout
     tokens = json.loads((folder / "config.json").read_text())["vocab_size"]
-    sizes: dict[str, Any] = {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes["intermediate_size"] = 16
     transformers.BertLMHeadModel(transformers.BertConfig(vocab_size=tokens, **sizes)).save_pretrained(folder)
     run = draftcert("doctor", folder)
     assert run.returncode == 1
