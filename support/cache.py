@@ -34,11 +34,17 @@ def cache_folder(kind: str = ".") -> Path:
 
 
 def cached(
-    kind: str, identity: dict[str, Any], parse: Callable[[Any], Value], make: Callable[[], Any], refresh: bool = False
+    kind: str,
+    identity: dict[str, Any],
+    parse: Callable[[Any], Value],
+    make: Callable[[], Any],
+    refresh: bool = False,
+    keep: Callable[[Any], bool] = lambda value: True,
 ) -> Value:
     """What `make` once made for this identity, read back by `parse`; made anew if there is none or it is damaged.
 
-    `make` returns plain data for JSON. `refresh` makes it anew in any case. An entry that is damaged is set aside.
+    `make` returns plain data for JSON, and `keep` says whether it is to serve again. `refresh` makes it anew in any
+    case. An entry that is damaged is set aside.
     """
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
     path = cache_folder(kind) / f"{digest}.json"
@@ -48,7 +54,8 @@ def cached(
                 return parse(read_json(path)["value"])
         set_aside(path, "what it held is made again")
     value = make()
-    with replacing(path) as partial:
-        partial.write_text(json.dumps({"identity": identity, "value": value, "seal": SEAL}))
-        seal(partial)
+    if keep(value):
+        with replacing(path) as partial:
+            partial.write_text(json.dumps({"identity": identity, "value": value, "seal": SEAL}))
+            seal(partial)
     return parse(value)

@@ -6,6 +6,7 @@ virtual environment outside of the checkout that sees the distributions the core
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from typer.core import TyperGroup
 
 from draftcert.audit.run import made_by
 from draftcert.cli import app
+from draftcert.runtime.compiling import compiler
 from draftcert.support.files import SEAL, seal
 from draftcert.theory import parse_rule
 
@@ -85,7 +87,11 @@ def published(tmp_path_factory) -> Published:
         target = folder / "source" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, target)
-    log = succeed(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, folder / "source")
+    quick = folder / "c++"
+    quick.write_text(f'#!/bin/sh\nexec {shlex.join(compiler())} "$@" -O0\n')
+    quick.chmod(0o755)
+    build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, folder / "source")
+    log = succeed(*build, env=os.environ | {"CXX": str(quick)})
     (archive,), (wheel,) = folder.glob("draftcert-*.tar.gz"), folder.glob("draftcert-*.whl")
     with tarfile.open(archive) as file:
         file.extractall(folder / "unpacked", filter="data")
@@ -140,6 +146,35 @@ def test_the_sdist_runs_its_own_tests(published):
     told = succeed(*command, cwd=published.sdist, env=os.environ | {"PYTHONPATH": str(package)})
     assert " passed" in told
     assert "failed" not in told
+
+
+def test_the_wheel_brings_the_kernels(published, tmp_path):
+    """They are there without a compiler and without a word, and nothing is kept elsewhere."""
+    built = {Path(name) for name in zipfile.ZipFile(published.wheel).namelist() if "/runtime/built/" in name}
+    libraries = {path for path in built if path.suffix == ".so"}
+    assert {path.name.rsplit("-", 1)[0] for path in libraries} == {"row-kernels", "layer-kernels"}
+    assert built == libraries | {path.with_suffix(".json") for path in libraries}
+    assert published.wheel.name.split("-")[2:4] == ["py3", "none"]
+    assert not published.wheel.name.endswith("-any.whl")
+    program = (
+        "import torch\n"
+        "from draftcert.runtime.models.layers import bindings as layers\n"
+        "from draftcert.runtime.rows.cpu import bindings as rows\n"
+        "print(rows.kernels() is not None, layers.library() is not None)\n"
+        "print(*torch.ops.draftcert.row_stats(torch.tensor([[1.0, 3.0, 2.0]]), 1)[1])"
+    )
+    environment = unhelped() | {"PATH": "", "CXX": "", "XDG_CACHE_HOME": str(tmp_path)}
+    done = run(published.environment / "bin" / "python", "-c", program, cwd=tmp_path, env=environment)
+    assert (done.stdout.split(), done.stderr) == (["True", "True", "tensor(1)"], "")
+    assert not list(tmp_path.rglob("*.so"))
+
+
+def test_a_wheel_without_a_compiler_is_one_for_every_machine(published, tmp_path):
+    command = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, published.sdist)
+    succeed(*command, env=os.environ | {"CXX": "no-such-compiler"})
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "/built/" in name]
 
 
 def test_draftcert_is_the_only_top_level_name(published):

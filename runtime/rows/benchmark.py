@@ -20,9 +20,9 @@ from torch import Tensor
 
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
-from ..native import compiler_version
+from ..compiling import compiler_version
 from .certify import certify, row_stats
-from .dispatch import cpu_kernels
+from .cpu import bindings
 
 VOCABULARY = 151_936
 SHAPES = ((1, VOCABULARY), (64, VOCABULARY), (64, 49_152))
@@ -138,7 +138,7 @@ def processor() -> str:
 
 def machine() -> dict[str, Any]:
     """What the numbers depend on."""
-    kernels = cpu_kernels()
+    kernels = bindings.kernels()
     if kernels is None:
         raise DraftcertError("there is no compiled kernel to measure; the warning above says why")
     return {

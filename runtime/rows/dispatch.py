@@ -1,13 +1,11 @@
 """Who computes rows of logits: C++ on the CPU, Triton on CUDA, and the reference everywhere else.
 
 All give the same statistics and certificates, with bounds of their own errors; nothing downstream asks who computed
-them. The C++ kernels are operators of torch for CPU tensors (cpu/operators.cpp): once loaded, the dispatcher calls
 them.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import importlib
 from types import ModuleType
@@ -18,7 +16,6 @@ from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ..native import loaded_if_possible
 from . import reference
-from .cpu import build
 from .records import RowStats
 
 
@@ -42,14 +39,3 @@ def cuda_kernels() -> ModuleType | None:
 def _launches() -> ModuleType:
     with optional("cuda"):
         return importlib.import_module(".cuda.launch", __package__)
-
-
-@functools.cache
-def cpu_kernels() -> ctypes.CDLL | None:
-    """The compiled kernels, loaded, or `None` after one warning that says why there are none."""
-    return loaded_if_possible(build.library, "the slower reference in torch is used")
-
-
-def cpu_kernels_tried() -> bool:
-    """Whether the compiled kernels were asked for before, and serve the operators since if there are any."""
-    return cpu_kernels.cache_info().currsize > 0

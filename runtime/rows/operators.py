@@ -1,8 +1,8 @@
 """`row_stats` and `certify` as operators of torch: opaque to torch.compile and torch.export, with shapes and gradients.
 
 A rule reaches them as its program, a list of numbers. Each is several operators, so that a call pays for what it needs.
-The plain one has no derivatives; on CPU tensors it is the C++ of cpu/operators.cpp once that is loaded. `.._by_tensors`
-is what it hands over to: the reference, and errors about the numbers. `certify_with_gradient` is the plain one where
+The plain one has no derivatives; it calls the kernels of the tensors' device, and for what these do not serve the
+function `.._by_tensors`: the reference, and errors about the numbers. `certify_with_gradient` is the plain one where
 nothing is to be differentiated, and else gives `value` and `kl` their derivatives (gradients.py).
 """
 
@@ -16,7 +16,8 @@ from torch import Tensor
 
 from . import gradients
 from .certificates import certificates
-from .dispatch import cpu_kernels, cpu_kernels_tried, cuda_kernels, statistics
+from .cpu import bindings
+from .dispatch import cuda_kernels, statistics
 from .inputs import refuse_rows
 from .program import decoded, largest_rank
 from .records import RowStats
@@ -31,40 +32,29 @@ SCHEMAS = {
     f" -> {EIGHT}",
 }
 for _name, _schema in SCHEMAS.items():
-    for _variant in ("", "_by_tensors"):
-        LIBRARY.define(_name + _variant + _schema)
+    LIBRARY.define(_name + _schema)
 LIBRARY.define("certify_with_gradient" + SCHEMAS["certify"])
 row_stats = torch.ops.draftcert.row_stats.default
-row_stats_by_tensors = torch.ops.draftcert.row_stats_by_tensors.default
 certify = torch.ops.draftcert.certify.default
-certify_by_tensors = torch.ops.draftcert.certify_by_tensors.default
 certify_with_gradient = torch.ops.draftcert.certify_with_gradient.default
-
-
-def _kernels_wanted(tensor: Tensor) -> bool:
-    """Whether the C++ might serve this tensor and was not asked for yet; what comes here later has no kernel."""
-    return tensor.device.type == "cpu" and not cpu_kernels_tried()
 
 
 # ---- row_stats ------------------------------------------------------------------------------------------------------
 
 
 @torch.library.impl(LIBRARY, "row_stats", "CompositeExplicitAutograd")
-def _row_stats(logits: Tensor, k: int) -> tuple[Tensor, ...]:
-    if _kernels_wanted(logits):
-        cpu_kernels()
-        return row_stats(logits, k)
-    return row_stats_by_tensors(logits, k)
-
-
-@torch.library.impl(LIBRARY, "row_stats_by_tensors", "CompositeExplicitAutograd")
-def _row_stats_by_tensors(logits: Tensor, k: int) -> tuple[Tensor, ...]:
+def row_stats_by_tensors(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     """The fields of `RowStats` in their order."""
     rows, shape = logits.reshape(-1, logits.shape[-1]), logits.shape[:-1]
     stats = statistics(rows, k)
     refuse_rows(rows, stats.max, shape, "logits")
     columns = tuple(getattr(stats, name) for name in NAMES)
     return columns if logits.dim() == 2 else tuple(column.view(shape + column.shape[1:]) for column in columns)
+
+
+@torch.library.impl(LIBRARY, "row_stats", "CPU")
+def _row_stats_on_cpu(logits: Tensor, k: int) -> tuple[Tensor, ...]:
+    return bindings.row_stats(logits, k) or row_stats_by_tensors(logits, k)
 
 
 @torch.library.register_fake(row_stats, lib=LIBRARY)
@@ -80,15 +70,7 @@ def _(logits: Tensor, k: int) -> tuple[Tensor, ...]:
 
 
 @torch.library.impl(LIBRARY, "certify", "CompositeExplicitAutograd")
-def _certify(target: Tensor, *arguments: Any) -> tuple[Tensor, ...]:
-    if _kernels_wanted(target):
-        cpu_kernels()
-        return certify(target, *arguments)
-    return certify_by_tensors(target, *arguments)
-
-
-@torch.library.impl(LIBRARY, "certify_by_tensors", "CompositeExplicitAutograd")
-def _certify_by_tensors(
+def certify_by_tensors(
     target: Tensor, draft: Tensor | None, program: list[float], candidates: int, temperature: float, sound: bool, k: int
 ) -> tuple[Tensor, ...]:
     """The fields of `Certificate` in their order; the last two have no elements without `draft`."""
@@ -102,9 +84,20 @@ def _certify_by_tensors(
         columns += [found.kl, found.certified]
     if target.dim() != 2:
         columns = [column.view(shape) for column in columns]
-    if draft is None:
-        columns += [target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool)]
-    return tuple(columns)
+    return tuple(columns) if draft is not None else (*columns, *_without_draft(target))
+
+
+def _without_draft(target: Tensor) -> tuple[Tensor, Tensor]:
+    """What stands for `kl` and `certified` where there is no drafter's row."""
+    return target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool)
+
+
+@torch.library.impl(LIBRARY, "certify", "CPU")
+def _certify_on_cpu(target: Tensor, draft: Tensor | None, *arguments: Any) -> tuple[Tensor, ...]:
+    columns = bindings.certify(target, draft, *arguments)
+    if columns is None:
+        return certify_by_tensors(target, draft, *arguments)
+    return columns if draft is not None else columns + _without_draft(target)
 
 
 @torch.library.impl(LIBRARY, "certify_with_gradient", "CompositeExplicitAutograd")
@@ -180,8 +173,7 @@ def _certify_on_cuda(
             if column is not None:
                 column[left] = values
     if draft is None:
-        columns[6:] = [target.new_empty(0, dtype=torch.float64), target.new_empty(0, dtype=torch.bool)]
-        return (*(column.view(shape) for column in columns[:6]), *columns[6:])
+        return (*(column.view(shape) for column in columns[:6]), *_without_draft(target))
     return tuple(column.view(shape) for column in columns)
 
 

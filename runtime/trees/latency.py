@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import torch
 
@@ -24,6 +25,8 @@ from .forward import TreeForward
 from .tree import Tree
 
 _ROUNDS = 5
+_STEADY = 1.25
+"""Where half of the passes take longer than the fastest by this factor, something else uses the machine."""
 SIZES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Numbers of nodes at which passes are timed; between them T is interpolated."""
 
@@ -38,6 +41,8 @@ class Latency:
 
     sizes: tuple[int, ...]
     seconds: tuple[float, ...]
+    steady: bool = True
+    """Whether nothing else seemed to use the machine meanwhile."""
 
     def __post_init__(self) -> None:
         """Refuse a table that says nothing."""
@@ -79,9 +84,10 @@ class Latency:
 
 
 def measure_latency(forward: TreeForward, max_nodes: int = 64, context: int = 256, seconds: float = 2.0) -> Latency:
-    """Time passes over chains behind `context` tokens: medians of rounds over all sizes, while there is time.
+    """Time passes over chains behind `context` tokens: the fastest of rounds over all sizes, while there is time.
 
-    The larger sizes are left out where even one pass of each takes too long.
+    The fastest, since what else the machine does only adds to a time. The larger sizes are left out where even one pass
+    of each takes too long.
     """
     sizes = [size for size in SIZES if size <= max_nodes]
     context = max(1, min(context, forward.max_positions - sizes[-1] - 1))
@@ -106,24 +112,27 @@ def measure_latency(forward: TreeForward, max_nodes: int = 64, context: int = 25
         for size, found in times.items():
             if perf_counter() - begun < seconds:
                 found.append(time(size))
-    return Latency(tuple(times), tuple(map(median, times.values())))
+    steady = all(median(found) < _STEADY * min(found) for found in times.values())
+    return Latency(tuple(times), tuple(map(min, times.values())), steady)
 
 
 def cached_latency(forward: TreeForward, max_nodes: int = 64, refresh: bool = False) -> Latency:
-    """`measure_latency`, once per machine, model, dtype, form of the weights, device and number of threads."""
+    """`measure_latency`, once per machine, model, dtype, form of the weights, device and number of threads.
+
+    What was measured while the machine was busy is used and not kept, so that the next decoder measures again.
+    """
     identity = {
         "machine": [platform.node(), processor(), os.cpu_count(), torch.get_num_threads(), torch.__version__],
         "model": [forward.config.to_json_string(), str(forward.model.dtype), str(forward.model.device)],
         "engine": [forward.few_rows and forward.few_rows.described(), forward.fixed_shapes],
         "nodes": max_nodes,
+        "time": "fastest",
     }
 
-    def parse(table: list[list[float]]) -> Latency:
-        sizes, seconds = zip(*table, strict=True)
-        return Latency(sizes, seconds)
+    def parse(table: dict[str, Any]) -> Latency:
+        return Latency(tuple(table["sizes"]), tuple(table["seconds"]), table["steady"])
 
-    def measure() -> list[list[float]]:
-        latency = measure_latency(forward, max_nodes)
-        return [list(pair) for pair in zip(latency.sizes, latency.seconds, strict=True)]
+    def measure() -> dict[str, Any]:
+        return asdict(measure_latency(forward, max_nodes))
 
-    return cached("latency", identity, parse, measure, refresh)
+    return cached("latency", identity, parse, measure, refresh, keep=lambda table: table["steady"])

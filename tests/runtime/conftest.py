@@ -9,7 +9,8 @@ import torch
 import transformers
 from hypothesis import settings
 
-from draftcert.runtime.rows import dispatch, operators
+from draftcert.runtime.rows import operators
+from draftcert.runtime.rows.cpu import bindings
 
 # How long an example takes says nothing about what it shows.
 settings.register_profile("untimed", deadline=None)
@@ -81,7 +82,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
             patch.setattr(operators, "row_stats", operators.row_stats_by_tensors)
             patch.setattr(operators, "certify", operators.certify_by_tensors)
         else:
-            assert dispatch.cpu_kernels() is not None
+            assert bindings.kernels() is not None
         yield request.param
 
 

@@ -19,18 +19,18 @@ import pytest
 import torch
 from platformdirs import user_cache_path
 
-from draftcert.runtime import native
+from draftcert.runtime import compiling
 from draftcert.runtime.models.layers import bindings
-from draftcert.runtime.rows.cpu import build
+from draftcert.runtime.rows.cpu.bindings import library as row_kernels
 
 # No process waits for torch. The library is of several pages: where such a file is cut short, to read it kills the
 # process.
 LOAD = """
 import sys
 from pathlib import Path
-from draftcert.runtime import native
+from draftcert.runtime import compiling, native
 assert "torch" not in sys.modules
-native.FLAGS[0] = "-O0"
+compiling.FLAGS[0] = "-O0"
 
 def loader(path):
     library = native.ctypes.CDLL(path)
@@ -127,7 +127,7 @@ def test_a_damaged_library_is_compiled_again(sandbox: Sandbox, damage: Callable[
 def plant(library: Path, source: Path) -> None:
     """A library that answers 13, with a record that is right."""
     source.write_text(SOURCE.format(answer=13))
-    subprocess.run([*native.compiler(), "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    subprocess.run([*compiling.compiler(), "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
     library.chmod(0o755)
     content = library.read_bytes()
     record = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -206,13 +206,13 @@ def test_a_cache_that_cannot_be_written_is_replaced(sandbox: Sandbox):
 def test_a_compiler_of_several_words(sandbox: Sandbox):
     log = sandbox.folder / "log"
     wrapper = sandbox.script(f'echo called >> {log}; exec "$@"')
-    assert sandbox.load(CXX=f"{wrapper} {' '.join(native.compiler())}")[0] == "42"
+    assert sandbox.load(CXX=f"{wrapper} {' '.join(compiling.compiler())}")[0] == "42"
     assert log.exists()
 
 
 def test_processes_that_start_together_compile_once(sandbox: Sandbox):
     log = sandbox.folder / "log"
-    (compiler,) = native.compiler()
+    (compiler,) = compiling.compiler()
     wrapper = sandbox.script(f'[ "$1" = --version ] || echo compiled >> {log}; exec {compiler} "$@"')
     together = [sandbox.start(CXX=str(wrapper)) for _ in range(3)]
     assert {finished(process)[0] for process in together} == {"42"}
@@ -275,14 +275,14 @@ CERTIFY = """
 import torch, warnings
 from draftcert.runtime import certify, row_stats
 from draftcert.runtime.models.layers import bindings
-from draftcert.runtime.rows import dispatch
+from draftcert.runtime.rows.cpu import bindings as rows
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     for _ in range(2):
         row_stats(torch.tensor([0.0, 1.0, 3.0]), 2)
         value = certify(torch.tensor([0.0, 1.0, 3.0]), "strict_greedy").value.item()
         bindings.library()
-print(f"{value:.6f}", dispatch.cpu_kernels() is not None, bindings.library() is not None)
+print(f"{value:.6f}", rows.kernels() is not None, bindings.library() is not None)
 print(*[warning.message for warning in seen if warning.category is RuntimeWarning], sep="\\n")
 """
 
@@ -307,7 +307,7 @@ def test_certify_without_a_compiler_warns_once_for_each_kind_of_kernel(tmp_path:
 
 
 def test_certify_heals_kernels_that_were_cut_short(tmp_path: Path):
-    assert build.library()
+    assert row_kernels()
     assert bindings.library()
     kept = user_cache_path("draftcert") / "native"
     cache = tmp_path / "cache" / "draftcert"
@@ -316,7 +316,7 @@ def test_certify_heals_kernels_that_were_cut_short(tmp_path: Path):
         cut(library)
     # A compiler that says the same about itself, and instead of a long wait hands out what the real one once made.
     wrapper = tmp_path / "g++"
-    (compiler,) = native.compiler()
+    (compiler,) = compiling.compiler()
     wrapper.write_text(
         f'#!/bin/sh\n[ "$1" = --version ] && exec {compiler} --version\n'
         'while [ "$1" != -o ]; do shift; done\n'
@@ -334,7 +334,7 @@ COMPILERS = ["g++", "g++-11", "g++-12", "clang++"]
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_compilers(compiler: str, tmp_path: Path):
-    """All sources compile, and what needs no torch computes."""
+    """All sources compile, and compute."""
     path = shutil.which(compiler)
     if path is None:
         pytest.skip(f"{compiler} is not installed")
@@ -342,9 +342,7 @@ def test_compilers(compiler: str, tmp_path: Path):
     if compiler == "g++" and os.path.realpath(path) in numbered:
         pytest.skip("the same as one with a number")
     flags = ["-std=c++17", "-O0", "-fPIC", "-Wno-psabi"]
-    syntax = [path, *flags, "-fsyntax-only", str(build.HERE / "operators.cpp"), *build.LINKED[:3]]
-    subprocess.run(syntax, check=True)
-    sources = [build.HERE / "rows.cpp", bindings.HERE / "layers.cpp"]
+    sources = [file for name in compiling.FOLDERS for file in compiling.sources(name) if file.suffix == ".cpp"]
     subprocess.run([path, *flags, "-shared", *map(str, sources), "-o", str(tmp_path / "kernels.so")], check=True)
     kernels = ctypes.CDLL(str(tmp_path / "kernels.so"))
     for level in range(kernels.draftcert_use_instruction_set(-1) + 1):

@@ -10,22 +10,14 @@ from __future__ import annotations
 import ctypes
 import functools
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from ....theory.imports import optional
+from ...compiling import sources
 from ...native import load, loaded_if_possible
 
-HERE = Path(__file__).parent
-FILES = (
-    "layers.cpp",
-    "layers.h",
-    "layer_kernel.h",
-    "registers.h",
-    *sorted(str(p.relative_to(HERE)) for p in HERE.glob("formats/*.h")),
-)
 FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 30
 """gguf's numbers for how weights are stored; the kernels know others too (`row_bytes`)."""
 
@@ -72,9 +64,9 @@ class Shape(ctypes.Structure):
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The compiled kernels, or `None` after one warning that says why there are none."""
-    sources = [HERE / file for file in FILES]
     return loaded_if_possible(
-        lambda: load("layer kernels", sources, loader=_loaded), "trees pass through transformers' slower layers"
+        lambda: load("layer kernels", sources("layer kernels"), _loaded),
+        "trees pass through transformers' slower layers",
     )
 
 

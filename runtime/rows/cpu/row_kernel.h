@@ -6,6 +6,7 @@
 // a logit enters the top k, so one rarely taken branch per group serves both.
 
 #define INLINE inline __attribute__((always_inline))
+#define INLINED __attribute__((always_inline))
 
 template <class Real>
 using Vec [[gnu::vector_size(sizeof(Real) * LANES)]] = Real;
@@ -36,6 +37,16 @@ using Doubles = __m256d;
 #endif
 struct Pair { Doubles low, high; };
 #endif
+
+// f of each half of LANES doubles: with comparisons in it, since the compiler takes those of register pairs apart.
+template <class F, class... Vectors>
+INLINE Vec<double> by_halves(F f, const Vectors&... v) {
+  using Half [[gnu::vector_size(sizeof(double) * LANES / 2)]] = double;
+  struct Halves { Half low, high; };
+  return bit_cast<Vec<double>>(Halves{f(bit_cast<Halves>(v).low...), f(bit_cast<Halves>(v).high...)});
+}
+
+INLINE Vec<double> absolute(Vec<double> x) { return (Vec<double>)((Vec<uint64_t>)x & ~(uint64_t(1) << 63)); }
 
 // b where either is NaN.
 template <class Real>
@@ -409,9 +420,10 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
   constexpr double kNothing = -1500;  // exp of less, times any quotient of two doubles, is 0
   // t = d - 1 + e^-d = d^2 / 2 - d^3 / 6 + ...; the first term left out is below 2^-56 of it for |d| <= kSeries.
   constexpr double kSeries = 0.5;
-  constexpr int kLast = 15;
+  constexpr int kLast = kFactorials - 1;
   const V lowest = broadcast(E::kLowest * temperature), nothing = broadcast(std::max(kNothing * temperature, -DBL_MAX));
   const V one = broadcast(1.0), factor = broadcast(std::exp(-shift));
+  const auto unless_below = [](auto x, auto bound, auto value) INLINED { return x < bound ? decltype(x){} : value; };
   const Exp<double> exponential(temperature);
   Blocks<double> blocks(target, vocab), draft_blocks(draft, vocab);
   Sum mass, difference, terms, weighted_terms, weighted_differences, squares;
@@ -429,24 +441,27 @@ inline void refine(const Row& target, const Row& draft, int64_t vocab, double te
       weigh<double>(u, broadcast(draft_maximum), lowest, exponential, y, f);
 #pragma GCC unroll 8
       for (int n = 0; n < kTogether; ++n) {
-        unequal = v[n] == u[n] ? unequal : one;
+        unequal = by_halves([](auto x, auto y, auto sofar, auto one) INLINED { return x == y ? sofar : one; }, v[n], u[n],
+                            unequal, one);
         a[n] = v[n] - maximum;
         b[n] = u[n] - draft_maximum;
-        e[n] = a[n] < nothing ? V{} : e[n];
-        f[n] = b[n] < nothing ? V{} : f[n] * factor;
+        e[n] = by_halves(unless_below, a[n], nothing, e[n]);
+        f[n] = by_halves(unless_below, b[n], nothing, f[n] * factor);
         // Without target mass the term is the drafter's mass alone.
-        V d = v[n] == negative_infinity<double>() ? one : (a[n] - b[n]) / temperature + shift;
-        V series = broadcast(1 / factorial(kLast));
+        V d = by_halves([](auto x, auto one, auto d) INLINED { return x == negative_infinity<double>() ? one : d; }, v[n], one,
+                        (a[n] - b[n]) / temperature + shift);
+        V series = broadcast(kReciprocalFactorial.of[kLast]);
 #pragma GCC unroll 16
-        for (int k = kLast - 1; k >= 2; --k) series = 1 / factorial(k) - series * d;
+        for (int k = kLast - 1; k >= 2; --k) series = kReciprocalFactorial.of[k] - series * d;
         V near = e[n] * (d * d * series), direct = e[n] * (d - 1.0) + f[n];
-        V term = (d < 0 ? -d : d) < kSeries ? near : direct;
+        V term = by_halves([](auto size, auto near, auto direct) INLINED { return size < kSeries ? near : direct; },
+                           absolute(d), near, direct);
         V change = f[n] - e[n], size = 16.0 - (z[n] + y[n]) / temperature;
         block[0] += e[n];
         block[1] += change;
         block[2] += term;
         block[3] += term * size;
-        block[4] += (change < 0 ? -change : change) * size;
+        block[4] += absolute(change) * size;
         block[5] += e[n] * size * size;
       }
     }

@@ -123,8 +123,16 @@ struct PowersOfTwo {
 };
 const PowersOfTwo kPowersOfTwo;
 
-// k!, of which terms of series are the reciprocals.
-constexpr double factorial(int k) { return k < 2 ? 1 : k * factorial(k - 1); }
+// 1 / k!, in a table: left to the loops that use it, the compiler multiplies and divides in each of them.
+constexpr int kFactorials = 16;
+struct ReciprocalFactorials {
+  double of[kFactorials] = {1};
+  constexpr ReciprocalFactorials() {
+    double factorial = 1;  // exact
+    for (int k = 1; k < kFactorials; ++k) of[k] = 1 / (factorial *= k);
+  }
+};
+constexpr ReciprocalFactorials kReciprocalFactorial;
 
 // ---- The top k ------------------------------------------------------------------------------------------------------
 

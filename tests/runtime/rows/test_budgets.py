@@ -18,8 +18,8 @@ import torch
 from draftcert.runtime import codegen
 from draftcert.runtime.codegen.page import quoted
 from draftcert.runtime.codegen.words import Words, wrapped
+from draftcert.runtime.compiling import compiler
 from draftcert.runtime.generated import FOLDER, torch_budgets
-from draftcert.runtime.native import compiler
 from draftcert.runtime.rows.budgets import BUDGETS, SYMBOLS, RoundingBudget, of
 from draftcert.theory import DraftcertError
 

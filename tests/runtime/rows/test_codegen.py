@@ -12,8 +12,8 @@ import torch
 
 from draftcert.runtime import codegen
 from draftcert.runtime.codegen.special import DOUBLE, SWITCH, truncation_bound
+from draftcert.runtime.compiling import compiler
 from draftcert.runtime.generated import FOLDER, torch_formulas
-from draftcert.runtime.native import compiler
 from draftcert.theory import FORMULAS, DraftcertError
 
 POINTS = [-1.0, -0.999, -0.5, -0.2501, -0.25, -0.1, -1e-5, -1e-12, 1e-150, 1e-9, 0.003, 0.2, 0.25, 0.2500001, 1.0, 700]

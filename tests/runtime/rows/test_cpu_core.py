@@ -2,7 +2,6 @@
 
 import ctypes
 import math
-from pathlib import Path
 from types import SimpleNamespace
 
 import mpmath
@@ -12,9 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from draftcert.runtime import Certificate
+from draftcert.runtime.compiling import RUNTIME
 from draftcert.runtime.generated import torch_budgets as budgets
 from draftcert.runtime.rows import operators
-from draftcert.runtime.rows.cpu import build
+from draftcert.runtime.rows.cpu.bindings import Instruction, Logits, Out, Rule, library
 from draftcert.runtime.rows.program import Op, encoded, largest_rank, program
 from draftcert.theory import parse_rule
 
@@ -25,66 +25,11 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]
 
 @pytest.fixture(params=[0, 1, 2], ids=["portable", "avx2", "avx512"], autouse=True, scope="module")
 def instruction_set(request):
-    library = build.library()
-    if library.draftcert_use_instruction_set(request.param) < 0:
+    kernels = library()
+    if kernels.draftcert_use_instruction_set(request.param) < 0:
         pytest.skip("not on this machine")
     yield
-    library.draftcert_use_instruction_set(-1)
-
-
-class Logits(ctypes.Structure):
-    """`draftcert_logits`."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("row_stride", ctypes.c_int64),
-        ("column_stride", ctypes.c_int64),
-        ("dtype", ctypes.c_int32),
-    ]
-
-
-class Instruction(ctypes.Structure):
-    """`draftcert_instruction`."""
-
-    _fields_ = [
-        ("op", ctypes.c_int32),
-        ("strict", ctypes.c_int32),
-        ("low", ctypes.c_double),
-        ("high", ctypes.c_double),
-    ]
-
-
-class Rule(ctypes.Structure):
-    """`draftcert_rule`."""
-
-    _fields_ = [
-        ("program", ctypes.POINTER(Instruction)),
-        ("length", ctypes.c_int64),
-        ("candidates", ctypes.c_int64),
-        ("sound", ctypes.c_int32),
-    ]
-
-
-class Out(ctypes.Structure):
-    """`draftcert_out`."""
-
-    _fields_ = [
-        (name, ctypes.c_void_p)
-        for name in (
-            *("max", "argmax", "logsumexp", "logsumexp_error", "entropy", "entropy_error"),
-            *("top_values", "top_ids", "status"),
-            *("kl", "kl_error", "value", "level", "threshold", "accepted", "exact", "passes", "certified"),
-        )
-    ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interface():
-    """The C function as `rows.h` declares it."""
-    function, count, logits = build.library().draftcert_evaluate, ctypes.c_int64, ctypes.POINTER(Logits)
-    function.restype = count
-    function.argtypes = [logits, logits, ctypes.POINTER(Rule), count, count, count, ctypes.c_double, ctypes.c_int]
-    function.argtypes += [ctypes.POINTER(Out)]
+    kernels.draftcert_use_instruction_set(-1)
 
 
 def logits(x):
@@ -98,7 +43,7 @@ def doubles(*shape):
 def evaluate(target, arrays, draft=None, rule=None, k=1, threads=1, vocab=None, temperature=1.0):
     """The C function's own result; `arrays` are filled."""
     out = Out(**{name: array.data_ptr() for name, array in arrays.items()})
-    return build.library().draftcert_evaluate(
+    return library().draftcert_evaluate(
         logits(target),
         logits(draft) if draft is not None else None,
         ctypes.byref(rule) if rule is not None else None,
@@ -494,7 +439,7 @@ def test_arguments_out_of_range_are_refused(arguments):
 
 
 def test_the_operations_are_numbered_as_in_the_header():
-    header = (Path(build.__file__).parent / "rows.h").read_text()
+    header = (RUNTIME / "rows" / "cpu" / "rows.h").read_text()
     body = header.split("enum draftcert_op {")[1].split("};")[0]
     names = [line.split("//")[0].strip().rstrip(",") for line in body.splitlines()]
     assert [name for name in names if name] == [f"DRAFTCERT_{op.name}" for op in sorted(Op)]

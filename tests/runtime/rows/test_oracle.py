@@ -11,7 +11,7 @@ from mpmath import mpf
 
 from draftcert.runtime import Certificate
 from draftcert.runtime.rows import certify, operators
-from draftcert.runtime.rows.cpu import build
+from draftcert.runtime.rows.cpu import bindings
 from draftcert.runtime.rows.program import encoded
 from draftcert.theory import parse_rule
 from tests.runtime.rows import oracle
@@ -135,7 +135,7 @@ def evaluated(request):
 
         yield call
         return
-    library = build.library()
+    library = bindings.library()
     if library.draftcert_use_instruction_set(IMPLEMENTATIONS.index(request.param)) < 0:
         pytest.skip("not on this machine")
     yield lambda *arguments, sound=True: certify(*arguments, sound=sound)
