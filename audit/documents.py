@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import zlib
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..support.files import read_bytes, reason
+from ..support.files import LARGEST, read_bytes, reason
 from ..theory.errors import DraftcertError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -52,7 +53,11 @@ def _text(file: Path) -> str:
         raise DraftcertError(f"no file of server responses at {file}")
     data = read_bytes(file)
     try:
-        return (gzip.decompress(data) if data.startswith(_GZIP) else data).decode("utf-8-sig")
+        if data.startswith(_GZIP):
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(LARGEST + 1)
+            if len(data) > LARGEST:
+                raise DraftcertError(f"{file} holds more than the {LARGEST} bytes that are read")
+        return data.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
         raise DraftcertError(f"{file} cannot be read: {error}") from error
     except UnicodeDecodeError as error:

@@ -26,6 +26,7 @@ from ..support.files import (
     read_json,
     remove_partial,
     replacing,
+    require_same,
     seal,
     set_aside,
     writable_folder,
@@ -36,7 +37,6 @@ from ..support.workers import Seat, one_per_cpu, run_tasks
 from ..theory import FORMULAS
 from ..theory.errors import DraftcertError
 from ..theory.imports import optional
-from ..theory.numbers import shown
 from .decoding import decoding_trace
 from .measure import Grid, measure
 from .prompts import Prompt, load_prompts
@@ -271,17 +271,8 @@ class _Claim:
         self._compare({"models": models})
 
     def _compare(self, asked: dict[str, Any]) -> None:
-        asked = json.loads(json.dumps(asked))
         found = self._found if isinstance(self._found, dict) else {}
-        if "prompts" in asked and found.get("prompts") != asked["prompts"]:
-            raise DraftcertError(f"{self._folder} holds an audit of other prompts: give another folder")
-        for part in asked.keys() - {"prompts"}:
-            before = found.get(part)
-            for key, value in asked[part].items():
-                was = before.get(key) if isinstance(before, dict) else None
-                if was != value:
-                    differ = f"{key} = {shown(was)}, not {shown(value)}"
-                    raise DraftcertError(f"{self._folder} holds an audit with {differ}: give another folder")
+        require_same(f"the audit in {self._folder}", {part: found.get(part) for part in asked}, asked)
 
 
 @cache

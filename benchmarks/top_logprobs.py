@@ -154,7 +154,7 @@ def case(rng: np.random.Generator) -> Case:
     tokens = int(rng.choice([2, 3, 5, 8, 12, 40]))
     base = -np.sort(-np.maximum(rng.dirichlet(np.full(tokens, rng.choice([0.1, 0.5, 1.0, 5.0]))), 1e-9))
     base /= base.sum()
-    listed = int(rng.integers(1, tokens + 1))
+    listed = int(rng.integers(1, tokens + 1)) if rng.random() < 0.7 else 1  # of one token: the tail decides
     logs = np.log(base[:listed])
     if (decimals := int(rng.choice([1, 2, 3, 4, 6, 0]))) > 0:
         printed, errors = np.round(logs, decimals), np.full(listed, 0.5 * 10.0**-decimals)
@@ -175,10 +175,12 @@ def rows(case: Case, rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
     for number in range(4 * ROWS):
         corners = np.sign(rng.normal(size=count))
         split = np.where(np.arange(count) < rng.integers(count + 1), 1.0, -1.0) * rng.choice([-1, 1])
-        offsets = (corners, split, rng.uniform(-1, 1, count))[number % 3]
+        together = np.full(count, rng.choice([-1.0, 1.0]))
+        offsets = (corners, split, together, rng.uniform(-1, 1, count))[number % 4]
         tokens = case.unlisted if case.unlisted is not None else int(rng.choice([1, 2, 5, 30, 1000]))
         torn = rng.dirichlet(np.full(tokens, 0.2)) if tokens else np.zeros(0)
-        tail = (np.ones(tokens), 2.0 ** -np.arange(min(tokens, 1000)), torn)[rng.integers(3)]
+        stepped = np.where(np.arange(tokens) < rng.integers(4), 1.0, 0.01)  # some at the cap, the others alike
+        tail = (np.ones(tokens), 2.0 ** -np.arange(min(tokens, 1000)), torn, stepped)[rng.integers(4)]
         yield offsets, tail
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import itertools
 import json
 import mmap
 import os
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..theory.errors import DraftcertError
+from ..theory.numbers import shown
 from .locks import locked
 from .text import visible
 
@@ -292,19 +294,29 @@ def require_same(where: str, before: Any, asked: Any) -> None:
     """Refuse to go on with what another run has begun.
 
     Raises:
-        DraftcertError: the two differ as JSON; the message names the first entry that does.
+        DraftcertError: the two differ as JSON; the message names the first place where they do.
     """
-    asked = json.loads(json.dumps(asked))
+    differ = _difference(before, json.loads(json.dumps(asked)))
+    if differ is not None:
+        place, found, wanted = differ
+        found, wanted = (shown(value, 300) for value in (found, wanted))
+        raise DraftcertError(
+            f"{where} is of another run, {place and f'{place} = '}{found}, not {wanted}: give another one"
+        )
+
+
+def _difference(before: Any, asked: Any, place: str = "") -> tuple[str, Any, Any] | None:
+    """The first place where two JSON values differ, and what stands there; `None` stands for what is missing."""
     if isinstance(before, dict) and isinstance(asked, dict):
-        for key in asked:
-            if before.get(key) != asked[key]:
-                _refuse_other(where, f"{key} = {json.dumps(before.get(key))}", json.dumps(asked[key]))
-    if before != asked:
-        _refuse_other(where, json.dumps(before), json.dumps(asked))
-
-
-def _refuse_other(where: str, before: str, asked: str) -> None:
-    raise DraftcertError(f"{where} is of another run, {before[:300]}, not of {asked[:300]}: give another one")
+        parts = [
+            (f"{place}{place and '.'}{key}", before.get(key), asked.get(key))
+            for key in dict.fromkeys([*asked, *before])
+        ]
+    elif isinstance(before, list) and isinstance(asked, list):
+        parts = [(f"{place}[{index}]", *pair) for index, pair in enumerate(itertools.zip_longest(before, asked))]
+    else:
+        return None if before == asked else (place, before, asked)
+    return next(filter(None, (_difference(found, wanted, at) for at, found, wanted in parts)), None)
 
 
 def _sealed(document: Any) -> bytes:

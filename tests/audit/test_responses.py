@@ -183,6 +183,14 @@ def test_lines_may_hold_separators_that_are_none_of_json(write):
     assert places(found) == ["1, choice 0, position 0", "4, choice 0, position 0"]
 
 
+def test_a_gzipped_file_is_bounded_by_what_it_holds(tmp_path, monkeypatch):
+    file = tmp_path / "answer.json.gz"
+    file.write_bytes(gzip.compress(b" " * 5000))
+    monkeypatch.setattr("draftcert.audit.documents.LARGEST", 4999)
+    with pytest.raises(DraftcertError, match="holds more than the 4999 bytes"):
+        read_responses(file)
+
+
 def test_a_gzipped_file_and_a_pretty_printed_one_are_read(tmp_path, write):
     file = tmp_path / "response.json.gz"
     file.write_bytes(gzip.compress(json.dumps(OPENAI_CHAT, indent=2).encode()))

@@ -166,11 +166,29 @@ def test_a_log_of_another_run_damage_and_a_log_in_use_are_refused(tmp_path):
         ):
             pass
     before = path.read_bytes()
-    with pytest.raises(DraftcertError, match=r"of another run, \[1\], not of \[3\]"), json_lines(path, [3]):
+    with pytest.raises(DraftcertError, match=r"of another run, \[0\] = 1, not 3: "), json_lines(path, [3]):
         pass
     assert path.read_bytes() == before
-    with pytest.raises(DraftcertError, match="it is of another run, seed = 1, not of 2: give another one"):
-        require_same("it", {"profile": "quick", "seed": 1}, {"profile": "quick", "seed": 2})
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "difference"),
+    [
+        ({"profile": "quick", "seed": 1}, {"profile": "quick", "seed": 2}, "seed = 1, not 2"),
+        ({"rules": [{"name": "a"}, {"name": "b"}]}, {"rules": [{"name": "a"}]}, "rules[1] = {'name': 'b'}, not None"),
+        ({"rules": ({"name": "a"},)}, {"rules": [{"name": "c"}]}, "rules[0].name = 'a', not 'c'"),
+        ({}, {"seed": 0}, "seed = None, not 0"),
+        ({"seed": 0}, {}, "seed = 0, not None"),
+        ([1], {"seed": 0}, "[1], not {'seed': 0}"),
+        (1, 2, "1, not 2"),
+    ],
+)
+def test_the_first_difference_is_named(before, asked, difference):
+    before = json.loads(json.dumps(before))
+    with pytest.raises(DraftcertError) as raised:
+        require_same("it", before, asked)
+    assert str(raised.value) == f"it is of another run, {difference}: give another one"
+    require_same("it", before, before)
 
 
 def test_a_damaged_line_is_moved_out_and_a_damaged_head_is_the_whole_log(tmp_path, capsys):
