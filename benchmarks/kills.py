@@ -56,7 +56,10 @@ def commands(model: Path, prompts: Path) -> dict[str, Callable[[Path], list[str]
         "audit": lambda out: [*audit, "--out", str(out)],
         "validate": lambda out: ["validate", "--rule", "top_m(2)", "--processes", "1", "--out", str(out)],
         "derive": lambda out: ["derive", "--only", "M6", "--out", str(out)],
-        "generate": lambda out: ["generate", *target, "--max-new-tokens", "16", "--trace", str(out / "trace.jsonl")],
+        "generate": lambda out: [
+            *("generate", *target, "--max-new-tokens", "16"),
+            *("--drafter", "lookup", "--trace", str(out / "trace.jsonl")),  # trees of sizes that no clock decides
+        ],
     }
 
 

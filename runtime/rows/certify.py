@@ -143,7 +143,10 @@ def _warn_of_negative_logits(target: Tensor) -> None:
         )
 
 
-@torch.compiler.assume_constant_result
 def _numbers(rule: Rule | str) -> list[float]:
     """The program of a rule, which torch.compile takes for a constant instead of tracing how it is made."""
     return encoded(parse_rule(rule))
+
+
+# All that torch.compiler.assume_constant_result does after importing torch.compile's tracer, which takes a second.
+setattr(_numbers, "_dynamo_marked_constant", True)  # noqa: B010
