@@ -58,7 +58,7 @@ def commands(model: Path, prompts: Path) -> dict[str, Callable[[Path], list[str]
         "derive": lambda out: ["derive", "--only", "M6", "--out", str(out)],
         "generate": lambda out: [
             *("generate", *target, "--max-new-tokens", "16"),
-            *("--drafter", "lookup", "--trace", str(out / "trace.jsonl")),  # trees of sizes that no clock decides
+            *("--drafter", "none", "--trace", str(out / "trace.jsonl")),  # a clock decides on the sizes of trees
         ],
     }
 
