@@ -419,5 +419,5 @@ M3_TOP = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: (1 - alpha) * top, b: alpha * top}),),
-    formal=("M3_candidates",),
+    formal=("M3_candidates", "M3p_sharp"),
 )
