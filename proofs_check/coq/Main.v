@@ -4,7 +4,7 @@ From Coq Require Import Reals List Arith Lra Lia Sorted.
 From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
 From Draftcert Require Import StrictGreedy Margins Trees MeanKL Renyi Orders.
-From Draftcert Require Import Guarantee Search Equality Candidates Runs Sampling Suprema Vocabulary.
+From Draftcert Require Import Guarantee Search Equality Candidates Runs Sampling Suprema Vocabulary Largest.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -218,3 +218,10 @@ Definition S2_least_acceptance : Statements.S2_least_acceptance := Sampling.S2_l
 Definition S2_sharp : Statements.S2_sharp := Sampling.S2_sharp.
 Definition S2_coins : Statements.S2_coins := Sampling.S2_coins.
 Definition S3_mean : Statements.S3_mean := Sampling.S3_mean.
+Definition first_alone : Statements.first_alone := Largest.first_alone.
+Definition MS_upper_bounds : Statements.MS_upper_bounds := two_accepted.
+Definition M5s_upper_bounds : Statements.M5s_upper_bounds := second_rejected.
+Definition M7s_rows : Statements.M7s_rows := largest_rows.
+Definition B2c_attained : Statements.B2c_attained := lorenz_attained.
+Definition B4_upper : Statements.B4_upper := lift_bound.
+Definition MI_all_accepted : Statements.MI_all_accepted := accepted_whole.

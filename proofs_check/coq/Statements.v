@@ -264,6 +264,47 @@ Definition M3p_sharp : Prop := forall m alpha p1,
   exists V p, prob V p /\ p 0%nat = p1 /\ (forall j, j <> 0%nat -> p j <= alpha * p1) /\
     certificate V [0%nat] m p (p1 * one_ahead m 1 alpha).
 
+(** ** MS, M3p and M5s: no certificate exceeds these; the extremal rows are those of [crowded_rows] *)
+
+(** The first token alone is above the level. *)
+Definition first_alone : Prop := forall V A a m p x,
+  prob V p -> In a A -> (forall b, In b A -> (b < V)%nat /\ (b <> a -> (INR m + 1) * p b <= p a)) -> certificate V A m p x ->
+  x <= p a * ln (INR m + 1).
+
+(** [b] is the runner-up, at the gap [g]. *)
+Definition MS_upper_bounds : Prop := forall V A a b m p g x,
+  prob V p -> In a A -> (forall i, In i A -> (i < V)%nat) -> (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p b) -> certificate V A m p x ->
+  ((INR m + 2) * g <= INR m -> x <= ln (1 + INR m / 2) + phi g) /\
+  (INR m <= (INR m + 2) * g -> x <= (1 + g) / 2 * ln (INR m + 1)).
+
+(** Only the first token is accepted, and the second is levelled with it or left where it is. *)
+Definition M5s_upper_bounds : Prop := forall V a b m p x,
+  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> (2 <= m)%nat -> certificate V [a] m p x ->
+  (let c := (p a + p b) / (INR m + 1) in x <= p a * ln (p a / c) + p b * ln (p b / c)) /\
+  (p a <= INR m * p b -> x <= p a * ln (INR m)).
+
+(** M7s: the two families whose larger certificate is the supremum *)
+Definition M7s_rows : Prop := forall m g, (2 <= m)%nat -> 0 <= g <= 1 ->
+  (forall V, (m + 1 <= V)%nat -> let b := (1 - g) / INR V in
+   exists p, prob V p /\ p 0%nat = g + b /\ (forall j, j <> 0%nat -> p j = b) /\ certificate V [0%nat] m p (one_ahead m (g + b) b)) /\
+  (exists p, prob (m + 1) p /\ p 0%nat = (1 + g) / 2 /\ p 1%nat = (1 - g) / 2 /\ (forall j, (1 < j)%nat -> p j = 0) /\
+    ((INR m + 1) * g <= INR m - 1 -> certificate (m + 1) [0%nat] m p ((1 + g) / 2 * ln (INR m))) /\
+    (INR m - 1 <= (INR m + 1) * g -> certificate (m + 1) [0%nat] m p (ln ((INR m + 1) / 2) + phi g))).
+
+(** MI: what is accepted whole. additive(t) accepts all where [g <= 2 t - 1]; the [B] besides [a] can be accepted by
+    multiplicative(alpha), or reach [tau], only for small gaps, and then the flat row does it. *)
+Definition MI_all_accepted : Prop :=
+  (forall V a b p g t i, prob V p -> (a < V)%nat -> (b < V)%nat -> a <> b -> p b = p a - g -> g <= 2 * t - 1 ->
+     (i < V)%nat -> p a - t <= p i) /\
+  (forall V a B p g, prob V p -> NoDup (a :: B) -> B <> [] -> (forall i, In i (a :: B) -> (i < V)%nat) ->
+     (forall i, In i B -> p i <= p a - g) -> let n := INR (length B) in
+     (forall alpha, 0 < alpha < 1 -> (forall i, In i B -> alpha * p a <= p i) -> g * (1 + n * alpha) <= 1 - alpha) /\
+     (forall tau, (forall i, In i B -> tau <= p i) -> g + (n + 1) * tau <= 1)) /\
+  (forall n g, (1 <= n)%nat -> let b := (1 - g) / (INR n + 1) in
+     (forall alpha, g * (1 + INR n * alpha) <= 1 - alpha -> alpha * (g + b) <= b) /\
+     (forall tau, g + (INR n + 1) * tau <= 1 -> tau <= b)).
+
 (** ** M6: its supremum, valid for every vocabulary and approached by large ones *)
 Definition M6_upper_bound : Prop := forall V a m p x b g,
   prob V p -> (a < V)%nat -> (1 <= m)%nat -> 0 < g -> 0 <= b -> p a = b + g ->
@@ -362,6 +403,14 @@ Definition B2c_lorenz_bound : Prop := forall N V A m p C w v (q : nat -> nat -> 
   NoDup rej -> (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)) ->
   v * sum rej w - sum rej (fun n => w n * Rmax 0 (v - C n)) <= sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n)).
 
+(** ... attained by rejecting contexts with certificates of at most [v] at their certificates *)
+Definition B2c_attained : Prop := forall N V A m p C w v rej,
+  (forall n, (n < N)%nat -> prob (V n) (p n)) -> NoDup rej ->
+  (forall n, In n rej -> (n < N)%nat /\ certificate (V n) (A n) (m n) (p n) (C n) /\ C n <= v) ->
+  exists q, (forall n, (n < N)%nat -> prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) /\
+    (forall n, In n rej -> rejects (V n) (A n) (m n) (q n)) /\
+    sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n)) = v * sum rej w - sum rej (fun n => w n * Rmax 0 (v - C n)).
+
 (** ** B3: the Renyi divergence of order [a > 0], [a <> 1] *)
 
 (** [S] is the mass of the [n] tokens that the level moves; the level equation holds for powers. *)
@@ -412,12 +461,21 @@ Definition B3i_infinite_order : Prop := forall V A M a p,
   (exists q, prob V q /\ beats A M q /\ forall i, (i < V)%nat -> p i <= z * q i) /\
   (forall q r, prob V q -> beats A M q -> (forall i, (i < V)%nat -> p i <= r * q i) -> z <= r).
 
-(** ** B4: of the competitors only upper bounds [b] are known; and lumping tokens into one never raises KL *)
+(** ** B4: of the competitors only bounds [b] are known; and lumping tokens into one never raises KL *)
 Definition B4_multipliers : Prop := forall V A M p b l x,
   prob V p -> disjoint_sets V A M -> M <> nil -> top_rejected V A M p ->
   (forall a, In a A -> 0 <= l a) -> (forall i, In i M -> 0 <= l i < 1 /\ p i <= b i) -> sum A l = sum M l ->
   certificate V A (length M) p x ->
   sum A (fun a => p a * ln (1 + l a)) + sum M (fun i => b i * ln (1 - l i)) <= x.
+
+(** From above: a draft with the tokens of [T] at the level [c] and those of [R], each at [b] or above, raised by [c - b] *)
+Definition B4_upper : Prop := forall V A M T R p b c x,
+  prob V p -> certificate V A (length M) p x -> 0 <= b <= c -> NoDup T -> NoDup R ->
+  (forall i, In i T \/ In i R -> (i < V)%nat) -> (forall i, In i R -> ~ In i T /\ b <= p i) ->
+  sum T p + INR (length R) * b = (INR (length T) + INR (length R)) * c ->
+  (forall a, In a A -> In a T \/ (~ In a R /\ p a <= c)) ->
+  NoDup M -> (forall i, In i M -> (i < V)%nat /\ ~ In i A /\ (In i T \/ In i R \/ c <= p i)) ->
+  x <= sum T (fun i => p i * ln (p i / c)) + INR (length R) * (b * ln (b / c)).
 
 Definition B4_lumped : Prop := forall V p q T,
   prob V p -> prob V q -> KL_finite V p q -> NoDup T -> (forall i, In i T -> (i < V)%nat) ->
