@@ -348,7 +348,7 @@ def as_markdown(report: dict[str, Any]) -> str:
         f"torch {machine['torch']}, transformers {machine['transformers']}; {len(report['rows'])} prompts, "
         f"{settings['new']} new tokens at most.",
         "",
-        "| mode | tokens/s | x greedy (95 %) | tokens/pass | nodes | of the possible | not a model's pass | identical |",
+        "| mode | tokens/s | x greedy (95 %) | tokens/pass | nodes | of possible | not a model's pass | identical |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, found in report["summary"].items():
