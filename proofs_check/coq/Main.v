@@ -225,3 +225,4 @@ Definition M7s_rows : Statements.M7s_rows := largest_rows.
 Definition B2c_attained : Statements.B2c_attained := lorenz_attained.
 Definition B4_upper : Statements.B4_upper := lift_bound.
 Definition MI_all_accepted : Statements.MI_all_accepted := accepted_whole.
+Definition M3p_supremum : Statements.M3p_supremum := alone_supremum.

@@ -271,6 +271,11 @@ Definition first_alone : Prop := forall V A a m p x,
   prob V p -> In a A -> (forall b, In b A -> (b < V)%nat /\ (b <> a -> (INR m + 1) * p b <= p a)) -> certificate V A m p x ->
   x <= p a * ln (INR m + 1).
 
+(** ... and where only the first token is accepted, certificates come as close to [first_alone]'s bound as wanted. *)
+Definition M3p_supremum : Prop := forall m p1 e, (1 <= m)%nat -> 0 < p1 < 1 -> 0 < e ->
+  exists V p x, prob V p /\ p 0%nat = p1 /\ (forall i j, i <> 0%nat -> j <> 0%nat -> p i = p j) /\
+    certificate V [0%nat] m p x /\ p1 * ln (INR m + 1) - e < x.
+
 (** [b] is the runner-up, at the gap [g]. *)
 Definition MS_upper_bounds : Prop := forall V A a b m p g x,
   prob V p -> In a A -> (forall i, In i A -> (i < V)%nat) -> (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g ->

@@ -254,3 +254,34 @@ Proof.
   assert (INR m * sqrt b <= INR m * s) by (apply Rmult_le_compat_l; lra).
   assert (E : INR m * s = e / 4) by (unfold s; field; lra). lra.
 Qed.
+
+Theorem alone_supremum : Statements.M3p_supremum.
+Proof.
+  intros m p1 e Hm Hp1 He. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
+  set (s := e / (8 * INR m)). assert (Hs : 0 < s) by (apply Rdiv_lt_0_compat; lra).
+  assert (Hss : 0 < s * s) by (apply Rmult_lt_0_compat; assumption).
+  destruct (archimed_cor1 (Rmin p1 (s * s)) ltac:(apply Rmin_glb_lt; lra)) as (n & Hn & Hn0).
+  pose proof (Rmin_l p1 (s * s)) as Hn1. pose proof (Rmin_r p1 (s * s)) as Hn2.
+  set (N := (n + m)%nat). assert (HnN : INR n <= INR N) by (apply le_INR; unfold N; lia). assert (HnR : 0 < INR n) by now apply lt_0_INR.
+  assert (HmN : INR m <= INR N) by (apply le_INR; unfold N; lia).
+  assert (Hinv : / INR N <= / INR n) by (apply Rinv_le_contravar; lra).
+  set (b := (1 - p1) / INR N). assert (EN : INR N * b = 1 - p1) by (unfold b; field; lra).
+  assert (Hb : 0 < b) by (apply Rdiv_lt_0_compat; lra).
+  assert (Hbi : b <= / INR N) by (unfold b, Rdiv; rewrite <- (Rmult_1_l (/ INR N)) at 2; apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat|]; lra).
+  set (g := p1 - b). assert (E1 : INR (N + 1) = INR N + 1) by now rewrite plus_INR.
+  assert (Eb : (1 - g) / INR (N + 1) = b) by (rewrite E1; unfold g; apply Rmult_eq_reg_l with (INR N + 1); [field_simplify; lra|lra]).
+  destruct (flat_attained (N + 1) 1 m g Hm (Nat.le_refl 1) ltac:(unfold N; lia) ltac:(unfold g; lra)) as (h1 & h2 & h3 & h4).
+  rewrite Eb in *. exists (N + 1)%nat, (flat_family (N + 1) g), (one_ahead m (g + b) b).
+  split; [assumption|]. split; [rewrite h2; unfold g; ring|]. split; [intros i j hi hj; now rewrite !h3|]. split; [assumption|].
+  assert (HmNb : INR m * b <= INR N * b) by (apply Rmult_le_compat_r; lra).
+  pose proof (one_ahead_near m g b Hm ltac:(unfold g; lra) ltac:(lra) ltac:(unfold g; lra)) as H.
+  assert (Hsq : 0 < sqrt b <= s).
+  { split; [now apply sqrt_lt_R0|]. rewrite <- (sqrt_square s) by lra. apply sqrt_le_1_alt. lra. }
+  assert (Hbs : b <= sqrt b).
+  { rewrite <- (sqrt_sqrt b) at 1 by lra. assert (sqrt b <= 1) by (rewrite <- sqrt_1; apply sqrt_le_1_alt; lra). nra. }
+  pose proof (ln_le_sub1 (INR m + 1) ltac:(lra)) as Hln.
+  assert (X1 : INR m * sqrt b <= e / 8).
+  { replace (e / 8) with (INR m * s) by (unfold s; field; lra). apply Rmult_le_compat_l; lra. }
+  assert (X2 : b * ln (INR m + 1) <= sqrt b * INR m) by (apply Rmult_le_compat; try lra; rewrite <- ln_1; apply ln_nondecr; lra).
+  assert (X3 : g * ln (INR m + 1) = p1 * ln (INR m + 1) - b * ln (INR m + 1)) by (unfold g; ring). lra.
+Qed.
