@@ -130,16 +130,6 @@ Proof.
   replace ((p1 + p2) * ((p1 - p2) / (p1 + p2) * ln 2)) with ((p1 - p2) * ln 2) in Hc by (field; lra). lra.
 Qed.
 
-Lemma two_point_same_gap g s s' :
-  0 <= g -> g <= s -> 0 < s -> s <= s' ->
-  two_point ((s' + g) / 2) ((s' - g) / 2) <= two_point ((s + g) / 2) ((s - g) / 2).
-Proof.
-  intros. rewrite !two_point_phi by lra.
-  replace ((s' + g) / 2 + (s' - g) / 2) with s' by lra. replace ((s' + g) / 2 - (s' - g) / 2) with g by lra.
-  replace ((s + g) / 2 + (s - g) / 2) with s by lra. replace ((s + g) / 2 - (s - g) / 2) with g by lra.
-  now apply perspective_decr.
-Qed.
-
 (** For a vocabulary of [V] tokens the runner-up cannot be below [(1-g)/V]. *)
 Lemma runner_up_floor V a b p :
   prob V p -> (a < V)%nat -> (b < V)%nat -> a <> b ->
