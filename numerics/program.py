@@ -110,5 +110,5 @@ def least_acceptance(row: ExactRow, divergence: float, lenience: float) -> float
         problem.solve(solver=cp.CLARABEL)
         if problem.status != cp.OPTIMAL:
             raise DraftcertError(f"CLARABEL ends '{problem.status}' on {target.tolist()} at {divergence} nats")
-        rejected = max(rejected, float(problem.value) - chosen.value @ target / lenience)  # type: ignore[arg-type]
+        rejected = max(rejected, float(problem.value) - float(chosen.value @ target) / lenience)  # type: ignore[arg-type]
     return 1 - rejected
