@@ -17,6 +17,10 @@ def most_accepted(nodes: int, largest: Any) -> Fraction:
     one after the other. Drafts that are sampled themselves are not bound by it, and a greedy target accepts at most
     the longest path.
 
+    The bound of arXiv 2512.11718, `(mu + mu_2) log N / mu^2` with the mean entropy `mu` and the mean squared logarithm
+    of probability `mu_2`, is for targets whose next-token distributions are independent and alike, and holds up to an
+    additive constant: no number of accepted tokens follows from it.
+
     Args:
         nodes: drafted tokens of the tree, at least 1.
         largest: the largest probability of a next token anywhere below the root, in (0, 1], read exactly.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import mpmath
@@ -18,6 +19,8 @@ class Enclosure:
     """The enclosure as a python-flint ball."""
     digits: int
     """Digits that are certain; `str` prints them, correctly rounded."""
+    most: float = field(default=math.inf, repr=False, kw_only=True)
+    """What the number cannot exceed, of whatever kind it is; the ball's upper end may, by rounding."""
 
     @property
     def value(self) -> Mpf:
@@ -37,7 +40,7 @@ class Enclosure:
     @property
     def upper(self) -> Mpf:
         """A proven upper bound."""
-        return bounds(self.ball)[1]
+        return min(bounds(self.ball)[1], mpmath.mpf(self.most))
 
     def __float__(self) -> float:
         """The nearest float."""

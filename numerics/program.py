@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from math import inf
 from typing import Any
 
@@ -89,3 +89,26 @@ def _solve_choice(
     value = divergence.value(float(problem.value))  # type: ignore[arg-type]
     claimed = problem.status == cp.OPTIMAL and np.isfinite(value)
     return Solution(value, np.asarray(draft.value), tuple(chosen), solver, bool(claimed))
+
+
+def least_acceptance(row: ExactRow, divergence: float, lenience: float) -> float:
+    """The least acceptance of speculative sampling for a target at KL(target || draft) <= `divergence`, in nats.
+
+    What is rejected is the largest excess `q(B) - p(B) / lenience` over sets B of tokens: one convex program a set.
+    Nothing of the two coins of S2 enters.
+
+    Raises:
+        DraftcertError: the solver does not reach an optimum.
+    """
+    target = np.array([weight / row.total for weight in row.weights])
+    draft, chosen = cp.Variable(len(target), nonneg=True), cp.Parameter(len(target), nonneg=True)
+    constraints = [cp.sum(draft) == 1, cp.sum(cp.rel_entr(target, draft)) <= divergence]
+    problem = cp.Problem(cp.Maximize(chosen @ draft), constraints)
+    rejected = 0.0
+    for tokens in chain.from_iterable(combinations(range(len(target)), size) for size in range(1, len(target))):
+        chosen.value = np.isin(np.arange(len(target)), tokens).astype(float)
+        problem.solve(solver=cp.CLARABEL)
+        if problem.status != cp.OPTIMAL:
+            raise DraftcertError(f"CLARABEL ends '{problem.status}' on {target.tolist()} at {divergence} nats")
+        rejected = max(rejected, float(problem.value) - float(chosen.value @ target) / lenience)  # type: ignore[arg-type]
+    return 1 - rejected

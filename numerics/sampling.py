@@ -82,7 +82,7 @@ def sampling_acceptance(kl: Any, lenience: Any = 1, *, probabilities: Any = None
     with precision(64 + 4 * digits):
         near_one = arb(1).union(1 - arb(budget / 2).sqrt())  # Pinsker's inequality, for any lenience and target
     if is_certain(near_one, digits):
-        return Enclosure(near_one, digits)
+        return Enclosure(near_one, digits, most=1)
     size = bit_size(budget)
     over_pairs = partial(_least_acceptance, budget, slack)
     with_mass = partial(_accepting, budget, slack)
@@ -174,9 +174,10 @@ def _certain(
                 # Without a set that rejects so much there is none at all, since the least likely token alone is seen.
                 ball = seen.union(nearer) if seen.is_finite() and not seen.overlaps(nearer) else seen
                 if ball.is_finite() and ball is not seen:
-                    return Enclosure(ball, max(n for n in range(digits + 1) if not n or is_certain(ball, n)))
+                    certain = max(n for n in range(digits + 1) if not n or is_certain(ball, n))
+                    return Enclosure(ball, certain, most=float(without))
         if not ball.is_nan() and is_certain(ball, digits):
-            return Enclosure(ball, digits)
+            return Enclosure(ball, digits, most=float(without))
         bits *= 2
     raise DraftcertError(f"{digits} digits are not certain at {bits} bits: ask for one more or one less")
 

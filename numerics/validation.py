@@ -35,9 +35,10 @@ from .enclosure import rounded
 from .families import FAMILIES, make_row
 from .mutation import mutants
 from .polish import Optimum, certified_digits
-from .program import ALL_CHOICES, Solution, solve
+from .program import ALL_CHOICES, Solution, least_acceptance, solve
 from .report import Outcome, ValidationReport
 from .row import ExactRow, read_row
+from .sampling import kl_for_sampling_acceptance, sampling_acceptance
 from .sharpness import Reached, Search, search, searches
 from .shrink import shrink
 
@@ -48,6 +49,9 @@ SOLVER_TOKENS = 1000
 """Above this vocabulary no solver is asked; the worst draft is certified by weak duality alone."""
 EXTREMAL = {"extremal": (1, 2), "extremal tree": (1, 1)}
 """Families in which margin bounds are attained, with the numbers of accepted tokens for which they are."""
+SAMPLED_EVERY, SAMPLED_TOKENS, SAMPLED_LEAST, SAMPLED_ERROR = 20, 5, 1e-4, 1e-6
+"""One case in so many is also asked how often sampling accepts: of few tokens, since every set of them is a program,
+none of them too unlikely for a solver in double precision. Last, the error that its answer may have."""
 MUTATION_CASES = 5
 """The first cases of every family also face the mutated formulas."""
 
@@ -163,6 +167,8 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
     found = certificate_of_row(row, case.rule, case.candidates, DIGITS, ratio)
     accepted = len(found.accepted)
     solutions = _solutions(case, row, found, divergence)
+    if case.index % SAMPLED_EVERY == 1:
+        _compare_sampling(case, row)
     small = case.tokens <= ALL_CHOICES
     optimum = certify(row, accepted, solutions, divergence, WORKING_DIGITS if small else DIGITS + 10)
     if optimum is None:
@@ -192,6 +198,24 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
             "digits": worst,
         }
     return Outcome(case.key, case.family, value, worst, solver_digits, caught, failure)
+
+
+def _compare_sampling(case: Case, row: ExactRow) -> None:
+    """The least acceptance of speculative sampling for the row, at a drawn divergence and lenience, and its inverse."""
+    if len(row) > SAMPLED_TOKENS or min(row.weights) < SAMPLED_LEAST * row.total:
+        return
+    draw = random.Random(f"{case.key}/sampling")
+    divergence, lenience = Fraction(draw.randint(1, 60), 40), Fraction(draw.randint(1, 4), 4)
+    found = sampling_acceptance(divergence, lenience, probabilities=row.text, digits=DIGITS)
+    solved = least_acceptance(row, float(divergence), float(lenience))
+    if abs(float(found) - solved) > SAMPLED_ERROR:
+        raise DraftcertError(
+            f"sampling at {divergence} nats and lenience {lenience} accepts {found} at least, by the programs {solved}"
+        )
+    if found.upper < 1:  # else nothing can be rejected, at no divergence of a whole range
+        back = kl_for_sampling_acceptance(found, lenience, probabilities=row.text, digits=DIGITS)
+        if abs(float(back) - float(divergence)) > SAMPLED_ERROR:
+            raise DraftcertError(f"acceptance {found} at lenience {lenience} is {back} nats, not {divergence}")
 
 
 def _solutions(case: Case, row: ExactRow, found: ExactCertificate, divergence: Divergence) -> tuple[Solution, ...]:

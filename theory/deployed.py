@@ -183,7 +183,8 @@ DEPLOYED = (
         "probability min(1, p/(l q)) with l = min(exp(-posterior_alpha H(p)), posterior_threshold), .4 and .95",
         None,
         "sampling_acceptance(kl, l, probabilities=row) at a row; sampling_acceptance(kl, posterior_threshold) for any "
-        "target, since a smaller lenience accepts more",
+        "target, since a smaller lenience accepts more; certificate of absolute(posterior_threshold) for what is "
+        "accepted whatever the coin, since p(x) >= l is enough",
         "The entropy has a floor inside its logarithm and is taken before top-k and top-p.",
         "vllm-project/vllm-ascend, pull request 9772; reject_sample.py, commit 182b75ea",
     ),

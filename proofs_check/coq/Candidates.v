@@ -1,7 +1,8 @@
 (** * M2 to M7 for [m] candidates: bounds by one token ahead of [m] equal competitors. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz.
-From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm StrictGreedy Margins Trees Orders.
+From Draftcert Require Statements.
+From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm StrictGreedy Margins Duality Orders.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -43,42 +44,17 @@ Proof.
   repeat split; try assumption; [unfold u; rewrite <- ln_1; apply ln_nondecr; lra|lra|lra].
 Qed.
 
+Lemma sum_at_most M p m t : length M = m -> (forall i, In i M -> p i <= t) -> sum M p <= INR m * t.
+Proof. intros <- H. rewrite <- sum_const. now apply sum_le. Qed.
+
 Theorem ahead_tangent V A a m x y p C :
   prob V p -> In a A -> (a < V)%nat -> (1 <= m)%nat -> 0 < y <= x -> certificate V A m p C ->
   exists M, NoDup M /\ length M = m /\ (forall i, In i M -> (i < V)%nat /\ ~ In i A) /\
     ln (x / ((x + INR m * y) / (INR m + 1))) * p a + ln (y / ((x + INR m * y) / (INR m + 1))) * sum M p <= C.
 Proof.
-  intros Hp Ha HaV Hm Hxy [(q & Hq & (M & HM & Hlen & HM' & Hbeats) & Hf & <-) _].
-  exists M. split; [assumption|]. split; [assumption|]. split; [assumption|].
-  assert (HaM : ~ In a M) by (intros h; now apply (HM' a h)).
-  destruct (slopes m x y Hm Hxy) as (Hc & HU1 & HW & EUW & Hu & Hv & Huv).
-  set (c := (x + INR m * y) / (INR m + 1)) in *. set (U := x / c) in *. set (W := y / c) in *.
-  set (u := ln U) in *. set (v := ln W) in *.
-  assert (Eu : exp u = U) by (apply exp_ln; lra). assert (Ev : exp v = W) by (apply exp_ln; lra).
-  set (f := fun i => (if mem (single a) i then u else 0) + (if mem M i then v else 0)).
-  pose proof (donsker_varadhan V p q f Hp Hq Hf) as H. pose proof (tilted_mass_pos V q f Hq) as HZ.
-  assert (Hset : forall u v r, sum (seq 0 V) (fun i => r i * ((if mem (single a) i then u else 0) + (if mem M i then v else 0)))
-                 = u * r a + v * sum M r).
-  { intros u0 v0 r. rewrite sum_set_tilt; auto.
-    - rewrite sum_cons, sum_nil. lra.
-    - repeat constructor; simpl; tauto.
-    - intros i [<-|[]]. now apply in_vocab.
-    - intros i Hi. now apply in_vocab, HM'. }
-  unfold f at 1 in H. rewrite Hset in H.
-  assert (HZ' : sum (seq 0 V) (fun i => q i * exp (f i)) = 1 + (U - 1) * q a + (W - 1) * sum M q).
-  { rewrite (sum_ext _ _ (fun i => q i + q i * ((if mem (single a) i then U - 1 else 0) + (if mem M i then W - 1 else 0)))).
-    - rewrite sum_plus, Hset, (proj2 Hq). lra.
-    - intros i _. unfold f. destruct (mem (single a) i) eqn:E1, (mem M i) eqn:E2.
-      + apply mem_true in E1. apply mem_true in E2. destruct E1 as [<-|[]]. tauto.
-      + rewrite Rplus_0_r, Eu. lra.
-      + rewrite Rplus_0_l, Ev. lra.
-      + rewrite Rplus_0_r, exp_0. lra. }
-  assert (HMq : INR m * q a <= sum M q).
-  { rewrite <- Hlen, <- sum_const. apply sum_le. intros i Hi. now apply Hbeats. }
-  assert (HlnZ : ln (sum (seq 0 V) (fun i => q i * exp (f i))) <= 0).
-  { rewrite <- ln_1. apply ln_nondecr; [assumption|]. rewrite HZ'.
-    assert ((W - 1) * sum M q <= (W - 1) * (INR m * q a)) by nra. nra. }
-  lra.
+  intros Hp Ha HaV Hm Hxy HC. destruct (slopes m x y Hm Hxy) as (_ & HU & HW & E & _).
+  destruct (tangent V A a m _ 1 _ p C Hp Ha HaV Hm HU (Rle_refl 1) HW ltac:(lra) HC) as (M & h1 & h2 & h3 & H).
+  exists M. rewrite ln_1 in H. repeat split; try apply h3; auto; lra.
 Qed.
 
 (** The lower bound that M2 to M5 and M7 share: whatever [m] rejected tokens there are, they weigh at most [m b]. *)
@@ -136,27 +112,17 @@ Proof.
     rewrite (sum_ext M _ (fun _ => y * ln (y / c))) by (intros i Hi; now rewrite (Ey i Hi)). now rewrite sum_const.
 Qed.
 
-Lemma sum_at_most M p m t : length M = m -> (forall i, In i M -> p i <= t) -> sum M p <= INR m * t.
-Proof. intros <- H. rewrite <- sum_const. now apply sum_le. Qed.
-
 (** M5, and M5 with the smaller of two bounds is M7. *)
-Theorem threshold_bound_m V A a m p g tau x :
-  prob V p -> In a A -> (a < V)%nat -> 0 <= g -> 0 < tau -> (1 <= m)%nat ->
-  (forall j, (j < V)%nat -> ~ In j A -> p j <= tau /\ p j <= p a - g) -> certificate V A m p x ->
-  one_ahead m (g + tau) tau <= x.
+Theorem threshold_bound_m : Statements.M5_candidates.
 Proof.
-  intros Hp Ha HaV Hg Htau Hm Hj Hx. apply (ahead_bound V A a m tau g p x); auto.
+  intros V A a m p g tau x Hp Ha HaV Hg Htau Hm Hj Hx. apply (ahead_bound V A a m tau g p x); auto.
   intros M _ Hlen HM. split; apply sum_at_most; auto; intros i Hi; destruct (HM i Hi); now apply Hj.
 Qed.
 
 (** M4: [k] tokens are accepted, none less likely than a rejected one. *)
-Theorem top_k_bound_m V A a m p g k x :
-  prob V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A -> 0 <= g < 1 -> length A = k -> (1 <= m)%nat ->
-  (forall i j, In i A -> (j < V)%nat -> ~ In j A -> p j <= p i) ->
-  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A m p x ->
-  let b := (1 - g) / (INR m + INR k) in one_ahead m (g + b) b <= x.
+Theorem top_k_bound_m : Statements.M4_candidates.
 Proof.
-  intros Hp HA HA' Ha Hg Hk Hm Hlevel Hgap Hx b.
+  intros V A a m p g k x Hp HA HA' Ha Hg Hk Hm Hlevel Hgap Hx b.
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR). pose proof (pos_INR k) as Hk0.
   assert (Hb : 0 < b) by (apply Rdiv_lt_0_compat; lra).
   assert (Eb : (INR m + INR k) * b = 1 - g) by (unfold b; field; lra).
@@ -186,29 +152,25 @@ Proof.
   apply Rmult_le_reg_l with (INR m + INR k); [lra|]. rewrite Eb. lra.
 Qed.
 
-Theorem top_k_attained_m m k g : (1 <= m)%nat -> (1 <= k)%nat -> 0 <= g <= 1 ->
-  let b := (1 - g) / (INR m + INR k) in
-  exists p, prob (k + m) p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
-  certificate (k + m) (seq 0 k) m p (one_ahead m (g + b) b).
+(** A target all of whose tokens but the first are equal. *)
+Theorem flat_attained V k m g : (1 <= m)%nat -> (1 <= k)%nat -> (k + m <= V)%nat -> 0 <= g <= 1 ->
+  let b := (1 - g) / INR V in let p := flat_family V g in
+  prob V p /\ p 0%nat = g + b /\ (forall j, j <> 0%nat -> p j = b) /\ certificate V (seq 0 k) m p (one_ahead m (g + b) b).
 Proof.
-  intros Hm Hk Hg b. set (p := flat_family (k + m) g).
+  intros Hm Hk HV Hg b p. assert (HVR : 0 < INR V) by (apply lt_0_INR; lia).
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
-  assert (Hk1 : 1 <= INR k) by (change 1 with (INR 1); now apply le_INR).
-  assert (Hp : prob (k + m) p) by (apply flat_family_prob; [lra|lia]).
-  assert (Hb : 0 <= b) by (unfold b, Rdiv; apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]).
+  assert (Hp : prob V p) by (apply flat_family_prob; [assumption|lia]).
+  assert (Hb : 0 <= b) by (unfold b, Rdiv; apply Rmult_le_pos; [lra|left; now apply Rinv_0_lt_compat]).
   assert (Ej : forall j, j <> 0%nat -> p j = b).
-  { intros j Hj. unfold p, flat_family. rewrite mem_out, plus_INR by (intros [h|[]]; congruence). unfold b. field. lra. }
-  assert (E0 : p 0%nat = g + b).
-  { unfold p, flat_family. rewrite mem_in, plus_INR by now left. unfold b. field. lra. }
-  exists p. split; [assumption|]. split; [intros j Hj; rewrite Ej, E0 by assumption; lra|].
-  assert (Hd : disjoint_sets (k + m) (seq 0 k) (seq k m)).
-  { repeat split; try apply seq_NoDup.
-    - intros i Hi. apply in_seq in Hi. lia.
-    - apply in_seq in H. lia.
-    - intros h. apply in_seq in H. apply in_seq in h. lia. }
-  rewrite <- (seq_length m k) at 2 3. apply (ahead_attained (k + m) (seq 0 k) (seq k m) 0 p); auto.
+  { intros j Hj. unfold p, flat_family. rewrite mem_out by (intros [h|[]]; congruence). unfold b. lra. }
+  assert (E0 : p 0%nat = g + b) by (unfold p, flat_family; rewrite mem_in by (now left); unfold b; lra).
+  split; [assumption|]. split; [assumption|]. split; [assumption|].
+  assert (Hd : disjoint_sets V (seq 0 k) (seq k m)).
+  { repeat split; try apply seq_NoDup; [intros i Hi; apply in_seq in Hi; lia|apply in_seq in H; lia|].
+    intros h. apply in_seq in H. apply in_seq in h. lia. }
+  rewrite <- (seq_length m k) at 1 2. apply (ahead_attained V (seq 0 k) (seq k m) 0 p); auto.
   - destruct m; [lia|discriminate].
-  - intros i j _ Hj HjA HjM. exfalso. apply HjM, in_seq. rewrite in_seq in HjA. lia.
+  - intros i j Hi _ Hj _. apply in_seq in Hi. rewrite !Ej; [lra|lia|]. intros ->. apply Hj, in_seq. lia.
   - apply in_seq. lia.
   - lra.
   - intros i Hi. apply in_seq in Hi. apply Ej. lia.
@@ -216,13 +178,53 @@ Proof.
     unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
 
-(** M3, M3p and M5t: no rejected token is above [alpha p_a]. *)
-Theorem ratio_bounds_m V A a m p alpha g x :
-  prob V p -> In a A -> (a < V)%nat -> 0 < alpha < 1 -> 0 <= g -> 0 < p a -> (1 <= m)%nat ->
-  (forall j, (j < V)%nat -> ~ In j A -> p j <= alpha * p a /\ p j <= p a - g) -> certificate V A m p x ->
-  g / (1 - alpha) * one_ahead m 1 alpha <= x /\ p a * one_ahead m 1 alpha <= x.
+Theorem top_k_attained_m : Statements.M4_candidates_sharp.
 Proof.
-  intros Hp Ha HaV Hal Hg Hpa Hm Hj Hx.
+  intros m k g Hm Hk Hg b. destruct (flat_attained (k + m) k m g Hm Hk ltac:(lia) Hg) as (h1 & h2 & h3 & h4).
+  assert (E : b = (1 - g) / INR (k + m)) by (unfold b; rewrite plus_INR; f_equal; lra).
+  exists (flat_family (k + m) g). rewrite E. split; [assumption|]. split; [|assumption].
+  intros j Hj. rewrite h2, h3 by assumption. lra.
+Qed.
+
+(** M7 is the case of one accepted token. *)
+Lemma one_ahead_runner_up m g : 0 <= g < 1 ->
+  let b := (1 - g) / (INR m + 1) in one_ahead m (g + b) b = runner_up_value m g.
+Proof.
+  intros Hg b. pose proof (pos_INR m). unfold one_ahead, runner_up_value. cbv zeta.
+  replace ((g + b + INR m * b) / (INR m + 1)) with (/ (INR m + 1)) by (unfold b; field; lra).
+  replace ((g + b) / / (INR m + 1)) with (1 + INR m * g) by (unfold b; field; lra).
+  replace (b / / (INR m + 1)) with (1 - g) by (unfold b; field; lra). unfold b. field. lra.
+Qed.
+
+Theorem runner_up_bound : Statements.M7_lower_bound.
+Proof.
+  intros V A a m p x g Hp Ha HaV Hg Hm Hgap Hx. rewrite <- one_ahead_runner_up by assumption. cbv zeta.
+  assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
+  set (b := (1 - g) / (INR m + 1)). assert (Eb : (INR m + 1) * b = 1 - g) by (unfold b; field; lra).
+  apply (ahead_bound V A a m b g p x); auto; [lra|apply Rdiv_lt_0_compat; lra|]. intros M h1 h2 h3.
+  assert (S1 : sum M p <= INR m * (p a - g)) by (apply sum_at_most; auto; intros i Hi; destruct (h3 i Hi); auto).
+  assert (S2 : p a + sum M p <= 1).
+  { rewrite <- (proj2 Hp), <- sum_cons. apply sum_sub_le; auto using NoDup_seq.
+    - constructor; [intros h; now apply (h3 a h)|assumption].
+    - intros i [<-|Hi]; apply in_vocab; [assumption|now apply h3].
+    - intros i Hi. now apply Hp, in_vocab. }
+  split; [|assumption]. apply Rmult_le_reg_l with (INR m + 1); [lra|]. nra.
+Qed.
+
+Theorem runner_up_attained m g : (1 <= m)%nat -> 0 <= g < 1 -> let p := flat_family (m + 1) g in
+  prob (m + 1) p /\ p 0%nat = (1 + INR m * g) / (INR m + 1) /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
+  certificate (m + 1) [0%nat] m p (runner_up_value m g).
+Proof.
+  intros Hm Hg p. destruct (flat_attained (m + 1) 1 m g Hm (Nat.le_refl 1) ltac:(lia) ltac:(lra)) as (h1 & h2 & h3 & h4).
+  fold p in h1, h2, h3, h4. rewrite <- one_ahead_runner_up by assumption. rewrite plus_INR in *. simpl (INR 1) in *.
+  pose proof (pos_INR m). split; [assumption|]. split; [rewrite h2; field; lra|]. split; [|assumption].
+  intros j Hj. rewrite h2, h3 by assumption. lra.
+Qed.
+
+(** M3, M3p and M5t: no rejected token is above [alpha p_a]. *)
+Theorem ratio_bounds_m : Statements.M3_candidates.
+Proof.
+  intros V A a m p alpha g x Hp Ha HaV Hal Hg Hpa Hm Hj Hx.
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
   assert (H0 : 0 <= one_ahead m 1 alpha) by (apply one_ahead_nonneg; lra).
   assert (H1 : p a * one_ahead m 1 alpha <= x).
@@ -245,13 +247,9 @@ Proof.
 Qed.
 
 (** M5t: typical acceptance rejects only tokens below [delta p_1]. *)
-Theorem typical_bounds_m V A a m p eps delta g x :
-  prob V p -> (a < V)%nat -> (forall j, (j < V)%nat -> p j <= p a) -> 0 < delta < 1 -> 0 <= g -> (1 <= m)%nat ->
-  (forall i, In i A <-> (i < V)%nat /\ Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))) < p i) ->
-  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A m p x ->
-  g / (1 - delta) * one_ahead m 1 delta <= x /\ p a * one_ahead m 1 delta <= x.
+Theorem typical_bounds_m : Statements.M5t_candidates.
 Proof.
-  intros Hp HaV Hmax Hdel Hg Hm HA Hgap Hx.
+  intros V A a m p eps delta g x Hp HaV Hmax Hdel Hg Hm HA Hgap Hx.
   assert (Hpa : 0 < p a).
   { apply Rnot_le_lt. intros h. pose proof (proj2 Hp) as hs. rewrite (sum_ext _ _ (fun _ => 0)), sum_zero in hs; [lra|].
     intros i Hi. apply in_vocab in Hi. pose proof (proj1 Hp i Hi). specialize (Hmax i Hi). lra. }
@@ -268,13 +266,9 @@ Qed.
 Definition dusted (m n : nat) (g tau : R) (i : nat) : R :=
   if Nat.eq_dec i 0 then g + tau else if le_dec i m then tau else (1 - g - (INR m + 1) * tau) / INR n.
 
-Theorem threshold_attained_m m n g tau : (1 <= m)%nat -> (1 <= n)%nat -> 0 <= g -> 0 < tau ->
-  g + (INR m + 1) * tau <= 1 -> 1 <= g + (INR m + 1 + INR n) * tau ->
-  let V := (1 + (m + n))%nat in
-  exists p, prob V p /\ p 0%nat = g + tau /\ (forall j, j <> 0%nat -> p j <= tau) /\ p 1%nat = tau /\
-  certificate V [0%nat] m p (one_ahead m (g + tau) tau).
+Theorem threshold_attained_m : Statements.M5_candidates_sharp.
 Proof.
-  intros Hm Hn Hg Ht Hle Hge V. set (p := dusted m n g tau). set (d := (1 - g - (INR m + 1) * tau) / INR n).
+  intros m n g tau Hm Hn Hg Ht Hle Hge. set (V := (1 + (m + n))%nat). set (p := dusted m n g tau). set (d := (1 - g - (INR m + 1) * tau) / INR n).
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
   assert (Hn1 : 1 <= INR n) by (change 1 with (INR 1); now apply le_INR).
   assert (Ed : INR n * d = 1 - g - (INR m + 1) * tau) by (unfold d; field; lra).
@@ -310,13 +304,9 @@ Proof.
 Qed.
 
 (** M6, from above: a token that is [g] ahead of one of the [m] competitors' least. *)
-Theorem M6_upper V a m p x b g :
-  prob V p -> (a < V)%nat -> (1 <= m)%nat -> 0 < g -> 0 <= b -> p a = b + g ->
-  (exists M, NoDup M /\ length M = m /\ (forall i, In i M -> (i < V)%nat /\ i <> a) /\ top_rejected V [a] M p /\
-     forall i, In i M -> b <= p i) ->
-  certificate V [a] m p x -> x <= g * ln (INR m + 1).
+Theorem M6_upper : Statements.M6_upper_bound.
 Proof.
-  intros Hp Ha Hm Hg Hb0 Epa (M & HM & Hlen & HM' & Htop & Hb) Hx.
+  intros V a m p x b g Hp Ha Hm Hg Hb0 Epa (M & HM & Hlen & HM' & Htop & Hb) Hx.
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
   assert (Hd : disjoint_sets V [a] M).
   { repeat split; auto; [repeat constructor; simpl; tauto|intros i [<-|[]]; assumption|now apply HM'|].

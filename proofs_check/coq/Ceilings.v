@@ -54,9 +54,6 @@ Proof.
   intros i Hi. now apply (prob_le_1 V p i).
 Qed.
 
-Lemma ceiling_order m p1 : 0 <= p1 <= 1 -> ln (1 + INR m * p1) <= ln (INR m + 1).
-Proof. intros H. pose proof (pos_INR m). apply ln_nondecr; nra. Qed.
-
 (** Attained at a point mass. *)
 Definition point_mass (i : nat) : R := if Nat.eq_dec i 0 then 1 else 0.
 

@@ -1,14 +1,14 @@
 (** * T3: the closed form over the pooled tokens. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors.
 Open Scope R_scope.
 
 (** The level is the mean of the tokens it moves. *)
-Lemma level_is_mean A M p c :
-  level_eq A M p c -> sum (moved A M p c) p = INR (length (moved A M p c)) * c.
+Theorem level_is_mean : Statements.T3_level_is_mean.
 Proof.
-  intros Hl. rewrite <- sum_const. unfold moved. rewrite !sum_app, !sum_filter.
+  intros A M p c Hl. rewrite <- sum_const. unfold moved. rewrite !sum_app, !sum_filter.
   enough (sum A (fun i => if (if Rlt_dec c (p i) then true else false) then p i else 0)
           - sum A (fun i => if (if Rlt_dec c (p i) then true else false) then c else 0)
           = sum A (fun a => Rmax 0 (p a - c)) /\

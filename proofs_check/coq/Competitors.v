@@ -1,6 +1,7 @@
 (** * T2: the most likely rejected tokens are the worst competitors; T6: order. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz Permutation.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection.
 Open Scope R_scope.
 
@@ -123,11 +124,9 @@ Qed.
 
 (** The region with [m] candidates has the same least value as the region in
     which the [m] most likely rejected tokens are the competitors. *)
-Theorem top_competitors V A M p x :
-  prob V p -> disjoint_sets V A M -> top_rejected V A M p ->
-  least V A M p x -> certificate V A (length M) p x.
+Theorem top_competitors : Statements.T2_worst_competitors.
 Proof.
-  intros Hp Hd Htop [(q0 & h1 & h2 & h3 & h4) Hlow]. split.
+  intros V A M p x Hp Hd Htop [(q0 & h1 & h2 & h3 & h4) Hlow]. split.
   - exists q0. repeat split; auto; try apply h1. exists M. repeat split; auto; now apply Hd.
   - intros q Hq (M' & Hn' & Hlen & Hin' & Hb) Hf.
     destruct (exchange_all V A p Hp M M' nil q) as (q' & k1 & k2 & k3 & k4);
@@ -164,10 +163,9 @@ Proof.
   - intros i a Hi Ha. apply Hb; auto.
 Qed.
 
-Theorem certificate_mono V A A' m m' p x x' :
-  incl A A' -> (m <= m')%nat -> certificate V A m p x -> certificate V A' m' p x' -> x <= x'.
+Theorem certificate_mono : Statements.T6_order.
 Proof.
-  intros HA Hm [_ Hx] [(q & h1 & h2 & h3 & <-) _]. apply Hx; auto. eapply rejects_mono; eauto.
+  intros V A A' m m' p x x' HA Hm [_ Hx] [(q & h1 & h2 & h3 & <-) _]. apply Hx; auto. eapply rejects_mono; eauto.
 Qed.
 
 (** The certificate as a guarantee, whatever the tie-breaking. *)

@@ -114,6 +114,10 @@ Definition phi (x : R) : R := ((1 + x) * ln (1 + x) + (1 - x) * ln (1 - x)) / 2.
 Definition one_ahead (m : nat) (x y : R) : R :=
   let c := (x + INR m * y) / (INR m + 1) in x * ln (x / c) + INR m * (y * ln (y / c)).
 
+(** The certificate of one accepted token at [x] and [n] at [y] against [m] competitors at [z], where all are levelled. *)
+Definition all_levelled (n m : nat) (x y z : R) : R :=
+  let V := INR n + INR m + 1 in x * ln (V * x) + INR n * (y * ln (V * y)) + INR m * (z * ln (V * z)).
+
 (** The least certificates of [m] candidates for a gap [g]: to the [m]-th competitor, and to the runner-up. *)
 Definition tree_y (m : nat) (g : R) : R :=
   (g * (INR m - 1) + sqrt (g * g * ((INR m - 1) * (INR m - 1)) + 4 * (1 - g * g))) / (2 * (1 - g)).
@@ -132,6 +136,10 @@ Definition runs : nat -> list bool -> list nat :=
     | true :: rest => runs (S n) rest
     | false :: rest => n :: runs 0%nat rest
     end.
+
+(** ** Sampling: a token drawn from [q] is accepted with probability [min 1 (p / (l q))], [l] the lenience *)
+
+Definition acceptance (V : nat) (l : R) (p q : nat -> R) : R := sum (seq 0 V) (fun i => Rmin (q i) (p i / l)).
 
 (** ** Other divergences *)
 

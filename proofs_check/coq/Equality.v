@@ -1,6 +1,7 @@
 (** * T0: the divergence without cancellation; T4: when the ceilings are attained. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors Ceilings StrictGreedy Margins Guarantee.
 Open Scope R_scope.
 
@@ -14,14 +15,9 @@ Proof.
   split; [assumption|]. rewrite E. pose proof (gibbs_term p q Hp Hq Hf). lra.
 Qed.
 
-Theorem no_cancellation V p q :
-  prob V p -> prob V q -> KL_finite V p q ->
-  KL V p q = sum (seq 0 V) (fun i => q i * bennett ((p i - q i) / q i)) /\
-  (forall i, (i < V)%nat -> 0 <= q i * bennett ((p i - q i) / q i)) /\
-  sum (seq 0 V) (fun i => p i * (ln (p i / q i) + exp (- ln (p i / q i)) - 1)) =
-    KL V p q - sum (seq 0 V) (fun i => if Rlt_dec 0 (p i) then 0 else q i).
+Theorem no_cancellation : Statements.T0_no_cancellation.
 Proof.
-  intros Hp Hq Hf. split; [|split].
+  intros V p q Hp Hq Hf. split; [|split].
   - rewrite (sum_ext _ (fun i => q i * bennett ((p i - q i) / q i)) (fun i => p i * ln (p i / q i) - p i + q i)).
     + rewrite (sum_plus _ (fun i => p i * ln (p i / q i) - p i) q), sum_minus, (proj2 Hp), (proj2 Hq). unfold KL. lra.
     + intros i Hi. apply in_vocab in Hi. apply bennett_term; [now apply Hp|now apply Hq|now apply Hf].

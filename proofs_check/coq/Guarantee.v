@@ -1,6 +1,7 @@
 (** * The guarantee itself: what a drafter's [m] most likely tokens hold; and when a certificate exists. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz Permutation.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors.
 Open Scope R_scope.
 
@@ -83,13 +84,9 @@ Proof.
   intros i a Hi Ha. apply h4; auto. intros h. now apply (Hout a h).
 Qed.
 
-Theorem guarantee_of_candidates V A m p x :
-  (forall a, In a A -> (a < V)%nat) -> certificate V A m p x ->
-  (forall q T, prob V q -> KL_finite V p q -> KL V p q < x -> proposes V m q T -> exists a, In a T /\ In a A) /\
-  (forall e, x < e -> exists q T, prob V q /\ KL_finite V p q /\ KL V p q < e /\ proposes V m q T /\
-     forall i, In i T -> ~ In i A).
+Theorem guarantee_of_candidates : Statements.guarantee_of_candidates.
 Proof.
-  intros HA Hx. split.
+  intros V A m p x HA Hx. split.
   - intros q T Hq Hf Hlt HT. destruct (Exists_dec (fun i => In i A) T) as [E|E].
     { intros i. apply in_dec, Nat.eq_dec. }
     + apply Exists_exists in E. exact E.
@@ -99,11 +96,9 @@ Proof.
     exists q, T. repeat split; try apply h1; try apply k1; auto. lra.
 Qed.
 
-Theorem certificate_exists V A m p :
-  prob V p -> NoDup A -> (forall a, In a A -> (a < V)%nat) -> (1 <= m)%nat ->
-  ((exists x, certificate V A m p x) <-> (length A + m <= V)%nat).
+Theorem certificate_exists : Statements.certificate_exists.
 Proof.
-  intros Hp HA HA' Hm. pose proof (others_length V A HA HA') as Hlen. split.
+  intros V A m p Hp HA HA' Hm. pose proof (others_length V A HA HA') as Hlen. split.
   - intros (x & (q & _ & (M & h1 & h2 & h3 & _) & _) & _).
     enough (length M <= length (others V A))%nat by lia.
     apply NoDup_incl_length; [assumption|]. intros i Hi. apply in_others. auto.
@@ -117,14 +112,9 @@ Qed.
 
 (** ** A witness file: a rejected draft [q], and multipliers [l] of the accepted tokens and the competitors. *)
 
-Theorem witness_is_proof V A M p q l :
-  prob V p -> disjoint_sets V A M -> M <> nil -> top_rejected V A M p ->
-  prob V q -> beats A M q ->
-  (forall a, In a A -> 0 <= l a) -> (forall i, In i M -> 0 <= l i <= 1) -> sum A l = sum M l ->
-  (forall i, (i < V)%nat -> q i * factor A M l i = p i) ->
-  certificate V A (length M) p (sum (A ++ M) (fun i => p i * ln (factor A M l i))).
+Theorem witness_is_proof : Statements.witness_is_proof.
 Proof.
-  intros Hp Hd HM Htop Hq Hb HlA HlM Hl Hqr. pose proof Hd as (d1 & d2 & d3 & d4).
+  intros V A M p q l Hp Hd HM Htop Hq Hb HlA HlM Hl Hqr. pose proof Hd as (d1 & d2 & d3 & d4).
   set (r := factor A M l) in *.
   assert (Hpos : forall i, (i < V)%nat -> 0 < p i -> 0 < q i).
   { intros i Hi h. destruct (proj1 Hq i Hi) as [|E]; [assumption|].

@@ -1,6 +1,7 @@
 (** * Inequalities for logarithms and for the function phi. *)
 
 From Coq Require Import Reals Lra Psatz.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions.
 Open Scope R_scope.
 
@@ -33,6 +34,16 @@ Proof.
   rewrite ln_div in H by assumption.
   apply Rmult_le_compat_l with (r := p) in H; [|lra].
   replace (p * (q / p - 1)) with (q - p) in H by (field; lra). lra.
+Qed.
+
+(** ... for [q] times any factor. *)
+Lemma scaled_term p q r : 0 <= p -> 0 <= q -> (0 < p -> 0 < q) -> 0 < r -> p + p * ln r - r * q <= p * ln (p / q).
+Proof.
+  intros Hp Hq Hf Hr. assert (Hrq : 0 <= r * q) by (apply Rmult_le_pos; lra).
+  destruct Hp as [k|<-]; [|lra]. specialize (Hf k).
+  pose proof (gibbs_term p (r * q) ltac:(lra) Hrq ltac:(intros; now apply Rmult_lt_0_compat)) as h.
+  replace (p / (r * q)) with (p / q / r) in h by (field; lra).
+  rewrite ln_div in h by (try assumption; now apply Rdiv_lt_0_compat). lra.
 Qed.
 
 (** Moving the second argument from [r] to [q]. *)
@@ -96,11 +107,9 @@ Proof.
     assert ((1 - t) * (v * ln v) = 0) by (rewrite <- Rmult_assoc, h2; ring). lra.
 Qed.
 
-Lemma phi_convex x y t :
-  -1 <= x <= 1 -> -1 <= y <= 1 -> 0 <= t <= 1 ->
-  phi (t * x + (1 - t) * y) <= t * phi x + (1 - t) * phi y.
+Theorem phi_convex : Statements.phi_convexity.
 Proof.
-  intros Hx Hy Ht. unfold phi.
+  intros x y t Hx Hy Ht. unfold phi.
   pose proof (xlnx_convex (1 + x) (1 + y) t ltac:(lra) ltac:(lra) Ht) as H1.
   pose proof (xlnx_convex (1 - x) (1 - y) t ltac:(lra) ltac:(lra) Ht) as H2.
   replace (t * (1 + x) + (1 - t) * (1 + y)) with (1 + (t * x + (1 - t) * y)) in H1 by ring.

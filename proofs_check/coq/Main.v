@@ -3,8 +3,8 @@
 From Coq Require Import Reals List Arith Lra Lia Sorted.
 From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
-From Draftcert Require Import StrictGreedy Margins Trees MeanKL Rules Renyi Orders.
-From Draftcert Require Import Guarantee Search Equality Candidates Runs Suprema Vocabulary.
+From Draftcert Require Import StrictGreedy Margins Trees MeanKL Renyi Orders.
+From Draftcert Require Import Guarantee Search Equality Candidates Runs Sampling Suprema Vocabulary Largest.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -16,8 +16,7 @@ Proof.
     split; [assumption|]. split; [assumption|]. split; [now rewrite h4|assumption].
 Qed.
 
-Theorem T1_level_exists : Statements.T1_level_exists.
-Proof. exact level_exists. Qed.
+Definition T1_level_exists : Statements.T1_level_exists := level_exists.
 
 Theorem T1_projection : Statements.T1_projection.
 Proof.
@@ -34,8 +33,7 @@ Proof.
   - intros q'. exact (levelled_unique V A M p c Hp Hd Hc Hl q' HM).
 Qed.
 
-Theorem T2_worst_competitors : Statements.T2_worst_competitors.
-Proof. exact top_competitors. Qed.
+Definition T2_worst_competitors : Statements.T2_worst_competitors := top_competitors.
 
 Theorem T2_among_competitors : Statements.T2_among_competitors.
 Proof.
@@ -44,8 +42,7 @@ Proof.
   exists M'. now repeat split; try apply d4.
 Qed.
 
-Theorem T3_level_is_mean : Statements.T3_level_is_mean.
-Proof. exact level_is_mean. Qed.
+Definition T3_level_is_mean : Statements.T3_level_is_mean := level_is_mean.
 
 Theorem T3_closed_form : Statements.T3_closed_form.
 Proof.
@@ -100,9 +97,6 @@ Proof.
   - intros ->. assert (Hs : s = 1) by (unfold s; simpl; field). rewrite Hs. unfold Rdiv. rewrite Rinv_1, Rmult_1_r. lra.
 Qed.
 
-Theorem M1_supremum : Statements.M1_supremum.
-Proof. exact strict_supremum. Qed.
-
 Theorem M6_lower_bound : Statements.M6_lower_bound.
 Proof.
   intros V A M a b m p x g Hp (d1 & d2 & d3 & d4) Ha Hlen Htop Hb Hgap Hg Hx.
@@ -112,43 +106,13 @@ Qed.
 Theorem M6_sharp : Statements.M6_sharp.
 Proof. intros m g Hm Hg. exists (tree_family m (tree_y m g)). exact (M6_attained m g Hm Hg). Qed.
 
-Theorem M7_lower_bound : Statements.M7_lower_bound.
-Proof. exact M7_lower. Qed.
+Definition M7_lower_bound : Statements.M7_lower_bound := runner_up_bound.
 
 Theorem M7_sharp : Statements.M7_sharp.
-Proof. intros m g Hm Hg. exists (flat_family (m + 1) g). exact (M7_attained m g Hm Hg). Qed.
+Proof. intros m g Hm Hg. exists (flat_family (m + 1) g). destruct (runner_up_attained m g Hm Hg) as (h1 & _ & h2 & h3). auto. Qed.
 
-Theorem M3_lower_bounds : Statements.M3_lower_bounds.
-Proof. exact multiplicative_bounds. Qed.
-
-Theorem M3_sharp : Statements.M3_sharp.
-Proof. exact multiplicative_sharp. Qed.
-
-Theorem M2_lower_bounds : Statements.M2_lower_bounds.
-Proof. exact additive_bounds. Qed.
-
-Theorem M2_lower_bounds_accepted_runner_up : Statements.M2_lower_bounds_accepted_runner_up.
-Proof. exact additive_margin_bounds. Qed.
-
-Theorem M4_lower_bound : Statements.M4_lower_bound.
-Proof. exact top_k_bound. Qed.
-
-Theorem M4_sharp : Statements.M4_sharp.
-Proof.
-  intros k g Hk Hg s. exists (flat_family (k + 1) g).
-  destruct (top_k_attained k g Hk Hg) as [h1 h2]. split; [exact h1|]. split; [|exact h2].
-  intros j Hj. unfold flat_family.
-  rewrite (mem_in [0%nat] 0) by now left. rewrite mem_out by (intros [h|[]]; congruence). lra.
-Qed.
-
-Theorem M5_lower_bound : Statements.M5_lower_bound.
-Proof. exact threshold_bound. Qed.
-
-Theorem T6_order : Statements.T6_order.
-Proof. exact certificate_mono. Qed.
-
-Theorem T6_typical_contains_multiplicative : Statements.T6_typical_contains_multiplicative.
-Proof. exact typical_contains_multiplicative. Qed.
+Definition T6_order : Statements.T6_order := certificate_mono.
+Definition T6_typical_contains_multiplicative : Statements.T6_typical_contains_multiplicative := typical_contains_multiplicative.
 
 Theorem T7_two_point : Statements.T7_two_point.
 Proof.
@@ -175,14 +139,9 @@ Proof.
   cbv zeta in H. rewrite (levelled_mass V A M p c Hp Hd) in H. exact H.
 Qed.
 
-Theorem B3_level_exists : Statements.B3_level_exists.
-Proof. exact renyi_level_exists. Qed.
-
-Theorem B3_strict_greedy : Statements.B3_strict_greedy.
-Proof. exact renyi_strict. Qed.
-
-Theorem B3_total_variation : Statements.B3_total_variation.
-Proof. exact tv_projection. Qed.
+Definition B3_level_exists : Statements.B3_level_exists := renyi_level_exists.
+Definition B3_strict_greedy : Statements.B3_strict_greedy := renyi_strict.
+Definition B3_total_variation : Statements.B3_total_variation := tv_projection.
 
 Theorem B3_reverse : Statements.B3_reverse.
 Proof.
@@ -190,8 +149,7 @@ Proof.
   cbv zeta in H. rewrite (levelled_mass V A M p c Hp Hd) in H. exact H.
 Qed.
 
-Theorem B5_same_greedy_token : Statements.B5_same_greedy_token.
-Proof. exact same_greedy_token. Qed.
+Definition B5_same_greedy_token : Statements.B5_same_greedy_token := same_greedy_token.
 
 Theorem B5_logits : Statements.B5_logits.
 Proof.
@@ -202,23 +160,12 @@ Qed.
 Theorem phi_bounds : Statements.phi_bounds.
 Proof. intros x H. split; [now apply phi_ge_half_sq|]. split; [now apply phi_le_chord|now apply phi_le_ln2]. Qed.
 
-Theorem phi_convexity : Statements.phi_convexity.
-Proof. exact phi_convex. Qed.
-
-Theorem guarantee_of_candidates : Statements.guarantee_of_candidates.
-Proof. exact Guarantee.guarantee_of_candidates. Qed.
-
-Theorem certificate_exists : Statements.certificate_exists.
-Proof. exact Guarantee.certificate_exists. Qed.
-
-Theorem witness_is_proof : Statements.witness_is_proof.
-Proof. exact Guarantee.witness_is_proof. Qed.
-
-Theorem T0_no_cancellation : Statements.T0_no_cancellation.
-Proof. exact no_cancellation. Qed.
-
-Theorem T3_search : Statements.T3_search.
-Proof. exact pool_search. Qed.
+Definition phi_convexity : Statements.phi_convexity := phi_convex.
+Definition guarantee_of_candidates : Statements.guarantee_of_candidates := Guarantee.guarantee_of_candidates.
+Definition certificate_exists : Statements.certificate_exists := Guarantee.certificate_exists.
+Definition witness_is_proof : Statements.witness_is_proof := Guarantee.witness_is_proof.
+Definition T0_no_cancellation : Statements.T0_no_cancellation := no_cancellation.
+Definition T3_search : Statements.T3_search := pool_search.
 
 Theorem T4_equality : Statements.T4_equality.
 Proof.
@@ -227,38 +174,17 @@ Proof.
   - exact (ceiling_log_equality V A m p x Hp HA HA' Hm Hx).
 Qed.
 
-Theorem M2_candidates : Statements.M2_candidates.
-Proof. exact additive_margin_bounds_m. Qed.
-
-Theorem M2_M3_runner_up_rejected : Statements.M2_M3_runner_up_rejected.
-Proof. exact runner_up_rejected. Qed.
-
-Theorem M3_candidates : Statements.M3_candidates.
-Proof. exact ratio_bounds_m. Qed.
-
-Theorem M3_candidates_sharp : Statements.M3_candidates_sharp.
-Proof. exact chord_sharp_m. Qed.
-
-Theorem M4_candidates : Statements.M4_candidates.
-Proof. exact top_k_bound_m. Qed.
-
-Theorem M4_candidates_sharp : Statements.M4_candidates_sharp.
-Proof. exact top_k_attained_m. Qed.
-
-Theorem M5_candidates : Statements.M5_candidates.
-Proof. exact threshold_bound_m. Qed.
-
-Theorem M5_candidates_sharp : Statements.M5_candidates_sharp.
-Proof. exact threshold_attained_m. Qed.
-
-Theorem M5t_candidates : Statements.M5t_candidates.
-Proof. exact typical_bounds_m. Qed.
-
-Theorem M6_upper_bound : Statements.M6_upper_bound.
-Proof. exact M6_upper. Qed.
-
-Theorem M6_supremum : Statements.M6_supremum.
-Proof. exact Suprema.M6_supremum. Qed.
+Definition M2_candidates : Statements.M2_candidates := additive_margin_bounds_m.
+Definition M2_M3_runner_up_rejected : Statements.M2_M3_runner_up_rejected := runner_up_rejected.
+Definition M3_candidates : Statements.M3_candidates := ratio_bounds_m.
+Definition M3_candidates_sharp : Statements.M3_candidates_sharp := chord_sharp_m.
+Definition M4_candidates : Statements.M4_candidates := top_k_bound_m.
+Definition M4_candidates_sharp : Statements.M4_candidates_sharp := top_k_attained_m.
+Definition M5_candidates : Statements.M5_candidates := threshold_bound_m.
+Definition M5_candidates_sharp : Statements.M5_candidates_sharp := threshold_attained_m.
+Definition M5t_candidates : Statements.M5t_candidates := typical_bounds_m.
+Definition M6_upper_bound : Statements.M6_upper_bound := M6_upper.
+Definition M6_supremum : Statements.M6_supremum := Suprema.M6_supremum.
 
 Theorem T6_inclusions : Statements.T6_inclusions.
 Proof.
@@ -275,32 +201,28 @@ Proof.
   destruct (Guarantee.guarantee_of_candidates V A m p x HA Hx) as [H _]. apply (H q T Hq Hf); [lra|assumption].
 Qed.
 
-Theorem B1_run_lengths : Statements.B1_run_lengths.
-Proof. exact run_length. Qed.
-
-Theorem B2_inverse : Statements.B2_inverse.
-Proof. exact mean_kl_inverse. Qed.
-
-Theorem B2c_lorenz_bound : Statements.B2c_lorenz_bound.
-Proof. exact lorenz_bound. Qed.
-
-Theorem B3r_at_zero : Statements.B3r_at_zero.
-Proof. exact reverse_at_zero. Qed.
-
-Theorem B4_multipliers : Statements.B4_multipliers.
-Proof. exact multipliers_bound. Qed.
-
-Theorem B4_lumped : Statements.B4_lumped.
-Proof. exact lumped. Qed.
-
-Theorem M3v_candidates : Statements.M3v_candidates.
-Proof. exact ratio_bound_in_vocabulary. Qed.
-
-Theorem M5v_candidates : Statements.M5v_candidates.
-Proof. exact threshold_bound_in_vocabulary. Qed.
-
-Theorem M5v_candidates_sharp : Statements.M5v_candidates_sharp.
-Proof. exact threshold_attained_in_vocabulary. Qed.
-
-Theorem B3i_infinite_order : Statements.B3i_infinite_order.
-Proof. exact infinite_order. Qed.
+Definition B1_run_lengths : Statements.B1_run_lengths := run_length.
+Definition B2_inverse : Statements.B2_inverse := mean_kl_inverse.
+Definition B2c_lorenz_bound : Statements.B2c_lorenz_bound := lorenz_bound.
+Definition B3r_at_zero : Statements.B3r_at_zero := reverse_at_zero.
+Definition B4_multipliers : Statements.B4_multipliers := multipliers_bound.
+Definition B4_lumped : Statements.B4_lumped := lumped.
+Definition M3v_candidates : Statements.M3v_candidates := ratio_bound_in_vocabulary.
+Definition M5v_candidates : Statements.M5v_candidates := threshold_bound_in_vocabulary.
+Definition M3pv_candidates : Statements.M3pv_candidates := first_token_in_vocabulary.
+Definition crowded_rows : Statements.crowded_rows := Vocabulary.crowded_rows.
+Definition M3p_sharp : Statements.M3p_sharp := Vocabulary.M3p_sharp.
+Definition B3i_infinite_order : Statements.B3i_infinite_order := infinite_order.
+Definition S1_acceptance : Statements.S1_acceptance := Sampling.S1_acceptance.
+Definition S2_least_acceptance : Statements.S2_least_acceptance := Sampling.S2_least_acceptance.
+Definition S2_sharp : Statements.S2_sharp := Sampling.S2_sharp.
+Definition S2_coins : Statements.S2_coins := Sampling.S2_coins.
+Definition S3_mean : Statements.S3_mean := Sampling.S3_mean.
+Definition first_alone : Statements.first_alone := Largest.first_alone.
+Definition MS_upper_bounds : Statements.MS_upper_bounds := two_accepted.
+Definition M5s_upper_bounds : Statements.M5s_upper_bounds := second_rejected.
+Definition M7s_rows : Statements.M7s_rows := largest_rows.
+Definition B2c_attained : Statements.B2c_attained := lorenz_attained.
+Definition B4_upper : Statements.B4_upper := lift_bound.
+Definition MI_all_accepted : Statements.MI_all_accepted := accepted_whole.
+Definition M3p_supremum : Statements.M3p_supremum := alone_supremum.

@@ -1,6 +1,7 @@
 (** * B2: what a MEAN KL guarantees about a run of [N] contexts. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz Sorted.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors.
 Open Scope R_scope.
 
@@ -35,6 +36,47 @@ Proof.
   intros Hp Hq Hf.
   replace 0 with (sum (seq 0 V) (fun i => p i - q i)) by (rewrite sum_minus, (proj2 Hp), (proj2 Hq); lra).
   apply sum_le. intros i Hi. apply in_vocab in Hi. apply gibbs_term; [now apply Hp|now apply Hq|auto].
+Qed.
+
+Lemma kl_self V p : KL V p p = 0.
+Proof.
+  unfold KL. rewrite (sum_ext _ _ (fun _ => 0)); [apply sum_zero|]. intros. apply div_self_ln.
+Qed.
+
+(** Choosing, context by context, from an existence statement. *)
+Lemma choose_drafter (Q : nat -> (nat -> R) -> Prop) : forall l,
+  (forall n, In n l -> exists q, Q n q) -> exists q : nat -> nat -> R, forall n, In n l -> Q n (q n).
+Proof.
+  induction l as [|x l IH]; intros H; [exists (fun _ _ => 0); intros n []|].
+  destruct IH as [q Hq]; [auto with datatypes|]. destruct (H x) as [qx Hx]; [now left|].
+  exists (fun n => if Nat.eq_dec n x then qx else q n). intros n Hn.
+  destruct (Nat.eq_dec n x) as [->|h]; [assumption|]. destruct Hn as [<-|Hn]; [congruence|auto].
+Qed.
+
+(** Some drafters are rejected in these contexts at their certificates, and are the target in all others. *)
+Lemma rejected_in N V (A : nat -> list nat) m p C rej :
+  (forall n, (n < N)%nat -> prob (V n) (p n)) -> (forall n, In n rej -> certificate (V n) (A n) (m n) (p n) (C n)) ->
+  exists q : nat -> nat -> R, forall n, (n < N)%nat ->
+    prob (V n) (q n) /\ KL_finite (V n) (p n) (q n) /\ (In n rej -> rejects (V n) (A n) (m n) (q n)) /\
+    KL (V n) (p n) (q n) = if mem rej n then C n else 0.
+Proof.
+  intros Hp Hc. destruct (choose_drafter (fun n q => prob (V n) q /\ KL_finite (V n) (p n) q /\
+      (In n rej -> rejects (V n) (A n) (m n) q) /\ KL (V n) (p n) q = if mem rej n then C n else 0) (seq 0 N)) as [q Hq].
+  - intros n Hn. apply in_vocab in Hn. destruct (mem rej n) eqn:E.
+    + apply mem_true in E. destruct (Hc n E) as [(q & h1 & h2 & h3 & h4) _]. exists q. tauto.
+    + apply mem_false in E. exists (p n). split; [auto|]. split; [intros i _; auto|]. split; [tauto|]. apply kl_self.
+  - exists q. intros n Hn. now apply Hq, in_vocab.
+Qed.
+
+Theorem lorenz_attained : Statements.B2c_attained.
+Proof.
+  intros N V A m p C w v rej Hp Hn Hr. destruct (rejected_in N V A m p C rej Hp) as [q Hq]; [intros n Hi; now apply Hr|].
+  exists q. split; [|split].
+  - intros n Hi. destruct (Hq n Hi) as (h1 & h2 & _). auto.
+  - intros n Hi. destruct (Hq n) as (_ & _ & h & _); [now apply Hr|auto].
+  - rewrite <- sum_scal, <- sum_minus, <- (sum_indicator rej (seq 0 N)) by (auto using NoDup_seq; intros n Hi; now apply in_vocab, Hr).
+    apply sum_ext. intros n Hi. apply in_vocab in Hi. destruct (Hq n Hi) as (_ & _ & _ & ->). destruct (mem rej n) eqn:E; [|ring].
+    apply mem_true in E. destruct (Hr n E) as (_ & _ & h). rewrite Rmax_right by lra. ring.
 Qed.
 
 Section Run.
@@ -90,21 +132,6 @@ Proof.
   destruct (le_lt_dec (length rej) k) as [|h]; [assumption|]. exfalso. specialize (Hk _ (conj h Hl)). lra.
 Qed.
 
-Lemma kl_self n : KL (V n) (p n) (p n) = 0.
-Proof.
-  unfold KL. rewrite (sum_ext _ _ (fun _ => 0)); [apply sum_zero|]. intros. apply div_self_ln.
-Qed.
-
-(** Choosing, context by context, from an existence statement. *)
-Lemma choose_drafter (Q : nat -> (nat -> R) -> Prop) : forall l,
-  (forall n, In n l -> exists q, Q n q) -> exists q : nat -> nat -> R, forall n, In n l -> Q n (q n).
-Proof.
-  induction l as [|x l IH]; intros H; [exists (fun _ _ => 0); intros n []|].
-  destruct IH as [q Hq]; [auto with datatypes|]. destruct (H x) as [qx Hx]; [now left|].
-  exists (fun n => if Nat.eq_dec n x then qx else q n). intros n Hn.
-  destruct (Nat.eq_dec n x) as [->|h]; [assumption|]. destruct Hn as [<-|Hn]; [congruence|auto].
-Qed.
-
 (** Tightness: some drafter within the budget is rejected in [k] contexts. *)
 Theorem mean_kl_tight (k : nat) :
   (k <= length ord)%nat -> lowest k <= INR N * eps ->
@@ -119,22 +146,12 @@ Proof.
   { intros n Hn. rewrite <- (firstn_skipn k ord). apply in_app_iff. now left. }
   assert (Hnd : NoDup rej).
   { pose proof Hord as h. rewrite <- (firstn_skipn k ord) in h. now apply NoDup_app_l in h. }
-  destruct (choose_drafter (fun n q =>
-      prob (V n) q /\ KL_finite (V n) (p n) q /\
-      (In n rej -> rejects (V n) (A n) (m n) q /\ KL (V n) (p n) q = C n) /\
-      (~ In n rej -> KL (V n) (p n) q = 0)) (seq 0 N)) as [q Hq].
-  { intros n Hn. apply in_vocab in Hn. destruct (in_dec Nat.eq_dec n rej) as [h|h].
-    - destruct (Hcert n (Hsub n h)) as [(q & h1 & h2 & h3 & h4) _]. exists q. tauto.
-    - exists (p n). split; [auto|]. split; [intros i _; auto|]. split; [tauto|]. intros _. apply kl_self. }
-  assert (Hq' : forall n, (n < N)%nat -> _) by (intros n Hn; exact (Hq n (proj2 (in_vocab N n) Hn))).
-  cbv beta in Hq'. clear Hq. exists q, rej. split; [|split; [|split; [|split]]]; auto.
-  - intros n Hn. destruct (Hq' n Hn) as (h1 & h2 & _). auto.
-  - rewrite (sum_ext _ _ (fun n => if mem rej n then C n else 0)).
-    + rewrite sum_indicator; auto using NoDup_seq. intros n Hn. apply in_vocab, HordN; auto.
-    + intros n Hn. apply in_vocab in Hn. destruct (Hq' n Hn) as (_ & _ & h1 & h2).
-      destruct (in_dec Nat.eq_dec n rej) as [h|h]; [rewrite mem_in|rewrite mem_out]; auto. now apply h1.
+  destruct (rejected_in N V A m p C rej) as [q Hq]; auto. exists q, rej. split; [|split; [|split; [|split]]]; auto.
+  - intros n Hn. destruct (Hq n Hn) as (h1 & h2 & _). auto.
+  - rewrite (sum_ext _ _ (fun n => if mem rej n then C n else 0)) by (intros n Hn; now apply Hq, in_vocab).
+    rewrite sum_indicator; auto using NoDup_seq. intros n Hn. apply in_vocab, HordN; auto.
   - unfold rej. rewrite firstn_length. lia.
-  - intros n Hn. split; [auto|]. destruct (Hq' n) as (_ & _ & h1 & _); [auto|now apply h1].
+  - intros n Hn. split; [auto|]. destruct (Hq n) as (_ & _ & h1 & _); auto.
 Qed.
 
 End Run.

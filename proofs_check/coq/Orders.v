@@ -1,6 +1,7 @@
 (** * T6 between rules, B5 (numerical noise), and the total-variation case of B3. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors StrictGreedy.
 Open Scope R_scope.
 
@@ -29,12 +30,9 @@ Proof.
 Qed.
 
 (** The typical rule accepts whatever multiplicative(delta) accepts, the argmax included. *)
-Theorem typical_contains_multiplicative V p p1 i eps delta :
-  prob V p -> (forall j, (j < V)%nat -> p j <= p1) -> 0 < p1 -> (i < V)%nat -> 0 < delta < 1 ->
-  delta * p1 <= p i ->
-  Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))) < p i.
+Theorem typical_contains_multiplicative : Statements.T6_typical_contains_multiplicative.
 Proof.
-  intros Hp H1 Hp1 Hi Hdel Hacc. eapply Rle_lt_trans; [apply Rmin_r|].
+  intros V p p1 i eps delta Hp H1 Hp1 Hi Hdel Hacc. eapply Rle_lt_trans; [apply Rmin_r|].
   assert (Hpi : 0 < p i) by nra. specialize (H1 i Hi) as H1i.
   assert (Hle : forall x, x <= ln p1 -> exp x <= p1).
   { intros x [h| ->]; [|rewrite exp_ln; lra]. left. rewrite <- (exp_ln p1) by assumption. now apply exp_increasing. }
@@ -45,11 +43,9 @@ Proof.
 Qed.
 
 (** ** B5: a second evaluation [p'] of the model keeps the strict greedy token *)
-Theorem same_greedy_token V a p p' x :
-  certificate V (single a) 1 p x -> prob V p' -> KL_finite V p p' -> KL V p p' < x ->
-  forall j, (j < V)%nat -> j <> a -> p' j < p' a.
+Theorem same_greedy_token : Statements.B5_same_greedy_token.
 Proof.
-  intros Hx Hp' Hf Hlt j Hj Hja. apply Rnot_le_lt. intros h.
+  intros V a p p' x Hx Hp' Hf Hlt j Hj Hja. apply Rnot_le_lt. intros h.
   apply (guarantee V (single a) 1 p x p' Hx Hp' Hf Hlt). exists (single j).
   split; [repeat constructor; simpl; tauto|]. split; [reflexivity|]. split.
   - intros i [<-|[]]. split; [assumption|]. intros [k|[]]. congruence.
@@ -70,13 +66,9 @@ Proof.
     + intros i _. unfold Rabs, Rmax. destruct Rcase_abs, Rle_dec; lra.
 Qed.
 
-Theorem tv_projection V A M p c :
-  prob V p -> disjoint_sets V A M -> M <> nil -> 0 <= c -> level_eq A M p c ->
-  let v := sum A (fun a => Rmax 0 (p a - c)) in
-  (exists q, prob V q /\ beats A M q /\ tv V p q = v) /\
-  (forall q, prob V q -> beats A M q -> v <= tv V p q).
+Theorem tv_projection : Statements.B3_total_variation.
 Proof.
-  intros Hp Hd HM Hc Hl v. pose proof Hd as (d1 & d2 & d3 & d4). split.
+  intros V A M p c Hp Hd HM Hc Hl v. pose proof Hd as (d1 & d2 & d3 & d4). split.
   - exists (levelled A M p c). pose proof (levelled_prob V A M p c Hp Hd Hc Hl) as Hq.
     split; [assumption|]. split; [exact (levelled_beats V A M p c Hd)|].
     rewrite (proj1 (tv_positive_part V p _ Hp Hq)). unfold v.

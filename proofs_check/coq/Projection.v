@@ -1,6 +1,7 @@
 (** * T1: the level projection. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts.
 Open Scope R_scope.
 
@@ -60,10 +61,9 @@ Proof.
     nra.
 Qed.
 
-Lemma level_exists V A M p :
-  prob V p -> disjoint_sets V A M -> exists c, 0 <= c <= 1 /\ level_eq A M p c.
+Theorem level_exists : Statements.T1_level_exists.
 Proof.
-  intros Hp (_ & _ & HA & HM). apply level_exists_bounded.
+  intros V A M p Hp (_ & _ & HA & HM). apply level_exists_bounded.
   - intros a Ha. now apply (prob_le_1 V p a Hp (HA a Ha)).
   - intros i Hi. now apply Hp, HM.
 Qed.

@@ -5,6 +5,7 @@
     mean: the level equation of T1 holds for the powers [p^a] and [c^a]. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection.
 Open Scope R_scope.
 
@@ -295,11 +296,9 @@ Proof.
       apply ln_nondecr; [auto|]. now apply renyi_below.
 Qed.
 
-Theorem renyi_level_exists V A M p a :
-  prob V p -> disjoint_sets V A M -> 0 < a ->
-  exists c, 0 <= c /\ level_eq A M (fun i => pw (p i) a) (pw c a).
+Theorem renyi_level_exists : Statements.B3_level_exists.
 Proof.
-  intros Hp (_ & _ & HA & HM) Ha.
+  intros V A M p a Hp (_ & _ & HA & HM) Ha.
   destruct (level_exists_bounded A M (fun i => pw (p i) a)) as (K & HK & Hl).
   - intros i Hi. rewrite <- (pw_one a). apply pw_le; [assumption|]. apply (prob_le_1 V p i Hp (HA i Hi)).
   - intros. apply pw_nonneg.
@@ -334,16 +333,9 @@ Proof.
 Qed.
 
 (** Strict greedy: two tokens, the level is their power mean. *)
-Theorem renyi_strict V x y p a :
-  prob V p -> (x < V)%nat -> (y < V)%nat -> x <> y -> 0 <= p y <= p x -> 0 < p x -> 0 < a -> a <> 1 ->
-  let c := Rpower ((pw (p x) a + pw (p y) a) / 2) (/ a) in
-  let v := a / (a - 1) * ln (1 - (p x + p y) + 2 * c) in
-  let A := cons x nil in let M := cons y nil in
-  (exists q, prob V q /\ beats A M q /\ KL_finite V p q /\ 0 < renyi_sum V a p q /\ renyi V a p q = v) /\
-  (forall q, prob V q -> beats A M q -> (1 < a -> KL_finite V p q) -> (a < 1 -> 0 < renyi_sum V a p q) ->
-             v <= renyi V a p q).
+Theorem renyi_strict : Statements.B3_strict_greedy.
 Proof.
-  intros Hp Hx Hy Hxy Hle Hpx Ha Ha1 c v A M.
+  intros V x y p a Hp Hx Hy Hxy Hle Hpx Ha Ha1 c. set (A := cons x nil). set (M := cons y nil).
   assert (Hd : disjoint_sets V A M).
   { unfold A, M. repeat split; try (repeat constructor; simpl; tauto).
     - intros i [<-|[]]. assumption.

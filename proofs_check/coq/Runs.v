@@ -1,6 +1,7 @@
 (** * T6 between rules, B1 and B2 for runs, B3 at its limits, B4 where not all of the target is known. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz Sorted.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm StrictGreedy Margins Trees MeanKL.
 Import ListNotations.
 Open Scope R_scope.
@@ -64,12 +65,9 @@ Proof.
     + exists r. split; [now right|]. cbn [length list_sum fold_right] in *. unfold list_sum in *. cbn [fold_right] in *. nia.
 Qed.
 
-Theorem run_length steps :
-  let k := count_occ Bool.bool_dec steps false in
-  length (runs 0 steps) = (k + 1)%nat /\ list_sum (runs 0 steps) = (length steps - k)%nat /\
-  exists r, In r (runs 0 steps) /\ (length steps - k <= r * (k + 1))%nat.
+Theorem run_length : Statements.B1_run_lengths.
 Proof.
-  intros k. destruct (runs_facts steps 0) as [h1 h2]. fold k in h2.
+  intros steps k. destruct (runs_facts steps 0) as [h1 h2]. fold k in h2.
   assert (Hc : (count_occ Bool.bool_dec steps true + k = length steps)%nat).
   { unfold k. clear. induction steps as [|[|] l IH]; [reflexivity| |]; cbn [count_occ length];
       destruct (Bool.bool_dec true true), (Bool.bool_dec true false), (Bool.bool_dec false true), (Bool.bool_dec false false);
@@ -82,19 +80,9 @@ Qed.
 
 (** ** B2: the inverse, and for weights in place of counts *)
 
-Theorem mean_kl_inverse N V A m p C ord eps k :
-  (forall n, (n < N)%nat -> prob (V n) (p n)) -> NoDup ord -> (forall n, In n ord -> (n < N)%nat) ->
-  StronglySorted (fun i j : nat => C i <= C j) ord ->
-  (forall n, In n ord -> certificate (V n) (A n) (m n) (p n) (C n)) ->
-  (forall n, (n < N)%nat -> ~ In n ord -> forall q, prob (V n) q -> ~ rejects (V n) (A n) (m n) q) ->
-  INR N * eps < sum (firstn (k + 1) ord) C ->
-  forall (q : nat -> nat -> R) (rej : list nat),
-  (forall n, (n < N)%nat -> prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) ->
-  sum (seq 0 N) (fun n => KL (V n) (p n) (q n)) <= INR N * eps ->
-  NoDup rej -> (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)) ->
-  (length rej <= k)%nat.
+Theorem mean_kl_inverse : Statements.B2_inverse.
 Proof.
-  intros Hp Hord HN Hs Hc Hinf Hlt q rej Hq Hmean Hn Hr.
+  intros N V A m p C ord eps k Hp Hord HN Hs Hc Hinf Hlt q rej Hq Hmean Hn Hr.
   apply (mean_kl_at_most N V A m p C ord eps Hp Hs Hc Hinf q rej k); auto.
   intros j [Hj1 Hj2]. eapply Rlt_le_trans; [exact Hlt|].
   assert (E : firstn (k + 1) ord = firstn (k + 1) (firstn j ord)) by (rewrite firstn_firstn; f_equal; lia).
@@ -107,14 +95,9 @@ Proof.
 Qed.
 
 (** Contexts of weights [w]; [C] is their certificate where one exists, and no draft is rejected elsewhere. *)
-Theorem lorenz_bound N V A m p C w v (q : nat -> nat -> R) rej :
-  (forall n, (n < N)%nat -> prob (V n) (p n) /\ 0 <= w n) ->
-  (forall n, In n rej -> certificate (V n) (A n) (m n) (p n) (C n)) ->
-  (forall n, (n < N)%nat -> prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) ->
-  NoDup rej -> (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)) ->
-  v * sum rej w - sum rej (fun n => w n * Rmax 0 (v - C n)) <= sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n)).
+Theorem lorenz_bound : Statements.B2c_lorenz_bound.
 Proof.
-  intros Hp Hc Hq Hn Hr. apply Rle_trans with (sum rej (fun n => w n * KL (V n) (p n) (q n))).
+  intros N V A m p C w v q rej Hp Hc Hq Hn Hr. apply Rle_trans with (sum rej (fun n => w n * KL (V n) (p n) (q n))).
   - rewrite <- sum_scal, <- sum_minus. apply sum_le. intros n Hi. destruct (Hr n Hi) as [hN hr]. destruct (Hp n hN) as [_ hw].
     pose proof (proj2 (Hc n Hi) (q n) (proj1 (Hq n hN)) hr (proj2 (Hq n hN))). pose proof (Rmax_r 0 (v - C n)). nra.
   - apply sum_sub_le; auto using NoDup_seq; [intros n Hi; now apply in_vocab, Hr|].
@@ -123,13 +106,9 @@ Qed.
 
 (** ** B3r: a competitor of probability 0 *)
 
-Theorem reverse_at_zero V A M p j :
-  prob V p -> disjoint_sets V A M -> In j M -> p j = 0 ->
-  let s := sum A p in
-  (forall q, prob V q -> beats A M q -> KL_finite V q p -> s < 1 /\ - ln (1 - s) <= KL V q p) /\
-  (s < 1 -> exists q, prob V q /\ beats A M q /\ KL_finite V q p /\ KL V q p = - ln (1 - s)).
+Theorem reverse_at_zero : Statements.B3r_at_zero.
 Proof.
-  intros Hp Hd Hj E s. pose proof Hd as (d1 & d2 & d3 & d4). destruct (d4 j Hj) as [HjV _].
+  intros V A M p j Hp Hd Hj E s. pose proof Hd as (d1 & d2 & d3 & d4). destruct (d4 j Hj) as [HjV _].
   assert (Hs0 : 0 <= s) by (apply sum_nonneg; intros a Ha; apply Hp; auto).
   assert (Hout : sum (seq 0 V) (fun i => if mem A i then 0 else p i) = 1 - s).
   { rewrite (sum_ext _ _ (fun i => p i - (if mem A i then p i else 0))) by (intros i _; destruct (mem A i); lra).
@@ -174,13 +153,9 @@ Qed.
 
 (** ** B3i: the Renyi divergence of infinite order is at most [ln z] iff [p <= z q] everywhere *)
 
-Theorem infinite_order V A M a p :
-  prob V p -> disjoint_sets V A M -> In a A -> (forall i, In i A -> p i <= p a) -> (forall i, In i M -> p i <= p a) ->
-  let z := 1 - sum M p + INR (length M) * p a in
-  (exists q, prob V q /\ beats A M q /\ forall i, (i < V)%nat -> p i <= z * q i) /\
-  (forall q r, prob V q -> beats A M q -> (forall i, (i < V)%nat -> p i <= r * q i) -> z <= r).
+Theorem infinite_order : Statements.B3i_infinite_order.
 Proof.
-  intros Hp Hd Ha HA HM z. pose proof Hd as (d1 & d2 & d3 & d4).
+  intros V A M a p Hp Hd Ha HA HM z. pose proof Hd as (d1 & d2 & d3 & d4).
   assert (Hpa : 0 <= p a) by (apply Hp; auto).
   assert (HMp : sum M p <= INR (length M) * p a) by (rewrite <- sum_const; now apply sum_le).
   assert (Hz : 1 <= z) by (unfold z; lra). assert (Hi : 0 < / z) by (apply Rinv_0_lt_compat; lra).
@@ -210,13 +185,9 @@ Qed.
 
 (** ** B4: multipliers bound the certificate though only upper bounds [b] of the competitors are known *)
 
-Theorem multipliers_bound V A M p b l x :
-  prob V p -> disjoint_sets V A M -> M <> nil -> top_rejected V A M p ->
-  (forall a, In a A -> 0 <= l a) -> (forall i, In i M -> 0 <= l i < 1 /\ p i <= b i) -> sum A l = sum M l ->
-  certificate V A (length M) p x ->
-  sum A (fun a => p a * ln (1 + l a)) + sum M (fun i => b i * ln (1 - l i)) <= x.
+Theorem multipliers_bound : Statements.B4_multipliers.
 Proof.
-  intros Hp Hd HM Htop HlA HlM Hl Hx. pose proof Hd as (d1 & d2 & d3 & d4).
+  intros V A M p b l x Hp Hd HM Htop HlA HlM Hl Hx. pose proof Hd as (d1 & d2 & d3 & d4).
   apply (certificate_is_least V A M) in Hx; auto. destruct Hx as [(q & Hq & Hb & Hf & <-) _].
   set (f := fun i => ln (factor A M l i)).
   assert (Hr : forall i, 0 < factor A M l i).
@@ -260,11 +231,9 @@ Proof.
 Qed.
 
 (** Lumping tokens into one bounds the divergence from below. *)
-Theorem lumped V p q T :
-  prob V p -> prob V q -> KL_finite V p q -> NoDup T -> (forall i, In i T -> (i < V)%nat) ->
-  sum T p * ln (sum T p / sum T q) <= sum T (fun i => p i * ln (p i / q i)).
+Theorem lumped : Statements.B4_lumped.
 Proof.
-  intros Hp Hq Hf HT HV. set (P := sum T p). set (Q := sum T q).
+  intros V p q T Hp Hq Hf HT HV. set (P := sum T p). set (Q := sum T q).
   assert (HP : 0 <= P) by (apply sum_nonneg; intros i Hi; apply Hp; auto).
   destruct HP as [HP|HP].
   - assert (HQ : 0 < Q).

@@ -1,6 +1,7 @@
 (** * T3: growing the pool from its two ends finds the one that the level moves. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz Permutation Sorted.
+From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm.
 Open Scope R_scope.
 
@@ -128,15 +129,9 @@ Proof.
   cbv beta in e1, e2. unfold Rmax in e1, e2. repeat destruct Rle_dec in e1; repeat destruct Rle_dec in e2; lra.
 Qed.
 
-Theorem pool_search V A M a i p :
-  prob V p -> disjoint_sets V (a :: A) (i :: M) -> p i < p a ->
-  StronglySorted (fun a b => p b <= p a) (a :: A) -> StronglySorted (fun i j => p i <= p j) (i :: M) ->
-  let P := grow p (length A + length M) A M (a :: nil) (i :: nil) in let c := mean p (fst P ++ snd P) in
-  pool_of (a :: A) (i :: M) p c (fst P) (snd P) /\
-  least V (a :: A) (i :: M) p (sum (fst P ++ snd P) (fun j => p j * ln (p j / c))) /\
-  (forall PA PM c', pool_of (a :: A) (i :: M) p c' PA PM -> c' = c).
+Theorem pool_search : Statements.T3_search.
 Proof.
-  intros Hp Hd Hlt HA HM P c. pose proof Hd as (d1 & d2 & d3 & d4).
+  intros V A M a i p Hp Hd Hlt HA HM P c. pose proof Hd as (d1 & d2 & d3 & d4).
   inversion_clear HA as [|? ? HA' Hmax]. rewrite Forall_forall in Hmax.
   inversion_clear HM as [|? ? HM' Hmin]. rewrite Forall_forall in Hmin.
   destruct (grow_pool p (length A + length M) A M (a :: nil) (i :: nil)) as (k0 & A' & M' & k1 & k2 & k3 & k4 & k5 & k6); auto.

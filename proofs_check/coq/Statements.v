@@ -143,10 +143,6 @@ Definition M1_attained : Prop := forall V g,
   certificate V [0%nat] 1%nat p (s * phi (g / s)) /\
   (V = 2%nat -> s * phi (g / s) = phi g).
 
-Definition M1_supremum : Prop := forall g e,
-  0 <= g < 1 -> 0 < e -> exists V, (2 <= V)%nat /\ forall N, (V <= N)%nat ->
-  let s := g + 2 * (1 - g) / INR N in g * ln 2 - e < s * phi (g / s).
-
 (** ** M6: the gap to one of the [m] most likely rejected tokens (the [m]-th one, for the sharpest bound) *)
 
 Definition M6_lower_bound : Prop := forall V (A M : list nat) a b m p x g,
@@ -169,68 +165,14 @@ Definition M7_sharp : Prop := forall m g,
   exists p, prob (m + 1)%nat p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
   certificate (m + 1)%nat [0%nat] m p (runner_up_value m g).
 
-(** ** M3: multiplicative(alpha) *)
-Definition M3_lower_bounds : Prop := forall V A a p alpha g x,
-  let g0 := (1 - alpha) / (1 + alpha) in
-  prob V p -> NoDup A -> (a < V)%nat ->
-  (forall i, In i A <-> (i < V)%nat /\ alpha * p a <= p i) ->
-  0 < alpha < 1 -> 0 <= g -> (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) ->
-  certificate V A 1%nat p x ->
-  phi g <= x /\ g / g0 * phi g0 <= x /\ (1 + alpha) * p a * phi g0 <= x.
-
-(** The chord is the infimum below [g0]: targets of gap [g] come as close to it as wanted. *)
-Definition M3_sharp : Prop := forall alpha g e,
-  let g0 := (1 - alpha) / (1 + alpha) in
-  0 < alpha < 1 -> 0 < g < g0 -> 0 < e ->
-  exists V p, prob V p /\ (2 <= V)%nat /\ p 1%nat = p 0%nat - g /\
-    (forall j, (j < V)%nat -> j <> 0%nat -> p j <= p 1%nat) /\
-    (forall i, In i [0%nat] <-> (i < V)%nat /\ alpha * p 0%nat <= p i) /\
-    exists x, certificate V [0%nat] 1%nat p x /\ x < g / g0 * phi g0 + e.
-
-(** ** M2: additive(t); [g] is at most the gap to every other token *)
-Definition M2_lower_bounds : Prop := forall V A a p t g x,
-  prob V p -> NoDup A -> (a < V)%nat -> (forall i, In i A <-> (i < V)%nat /\ p a - t <= p i) ->
-  0 <= g -> 0 <= t <= 1 -> (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) ->
-  certificate V A 1%nat p x -> phi t <= x /\ phi g <= x.
-
-(** ... where the runner-up [b] is accepted, at the gap [g <= t] *)
-Definition M2_lower_bounds_accepted_runner_up : Prop := forall V A a b p t g x,
-  prob V p -> NoDup A -> (a < V)%nat -> (forall i, In i A <-> (i < V)%nat /\ p a - t <= p i) ->
-  (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g <= t -> 2 * t - 1 < g -> certificate V A 1%nat p x ->
-  let u := (1 + g + t) / 3 in let s := 2 * u - t in
-  s * phi (t / s) <= x /\
-  (g <= t / 2 -> ln 3 + (u * ln u + (u - g) * ln (u - g) + (u - t) * ln (u - t)) <= x).
-
-(** ** M4: the [k] accepted tokens are at least as likely as every rejected one *)
-Definition M4_lower_bound : Prop := forall V A a p g k x,
-  prob V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A -> 0 <= g <= 1 -> length A = k ->
-  (forall i j, In i A -> (j < V)%nat -> ~ In j A -> p j <= p i) ->
-  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A 1%nat p x ->
-  let s := (2 + (INR k - 1) * g) / (INR k + 1) in s * phi (g / s) <= x.
-
-Definition M4_sharp : Prop := forall k g,
-  (1 <= k)%nat -> 0 <= g <= 1 ->
-  let s := (2 + (INR k - 1) * g) / (INR k + 1) in
-  exists p, prob (k + 1)%nat p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
-  certificate (k + 1)%nat (seq 0 k) 1%nat p (s * phi (g / s)).
-
-(** ** M5: no rejected token is above [tau] *)
-Definition M5_lower_bound : Prop := forall V A a p g tau x,
-  prob V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A -> 0 <= g ->
-  (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) ->
-  (forall j, (j < V)%nat -> ~ In j A -> p j <= tau) -> 0 < g + 2 * tau -> certificate V A 1%nat p x ->
-  let s := Rmin 1 (g + 2 * tau) in s * phi (g / s) <= x.
-
 (** ** M2 to M5 for [m] candidates *)
 
 (** M2 where the runner-up [b] is accepted, at the gap [g] *)
 Definition M2_candidates : Prop := forall V A a b m p t g x,
-  prob V p -> (a < V)%nat -> (forall i, In i A <-> (i < V)%nat /\ p a - t <= p i) ->
-  (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g <= t -> 2 * t - 1 < g -> (1 <= m)%nat -> certificate V A m p x ->
-  let n := INR m + 2 in let u := (1 + g + INR m * t) / n in
-  one_ahead m u (u - t) <= x /\
-  (g <= INR m * t / (INR m + 1) ->
-   u * ln (n * u) + (u - g) * ln (n * (u - g)) + INR m * ((u - t) * ln (n * (u - t))) <= x).
+  prob V p -> In a A -> (a < V)%nat -> In b A -> (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g <= t -> 2 * t - 1 < g ->
+  (forall j, (j < V)%nat -> ~ In j A -> p j <= p a - t) -> (1 <= m)%nat -> certificate V A m p x ->
+  let u := (1 + g + INR m * t) / (INR m + 2) in
+  one_ahead m u (u - t) <= x /\ (g <= INR m * t / (INR m + 1) -> all_levelled 1 m u (u - g) (u - t) <= x).
 
 (** M2 and M3 where the runner-up is rejected: M7's bound, attained *)
 Definition M2_M3_runner_up_rejected : Prop := forall m g, (1 <= m)%nat -> 0 <= g < 1 ->
@@ -282,26 +224,91 @@ Definition M5t_candidates : Prop := forall V A a m p eps delta g x,
   (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A m p x ->
   g / (1 - delta) * one_ahead m 1 delta <= x /\ p a * one_ahead m 1 delta <= x.
 
-(** ** M3v and M5v: [m + n + 1] tokens, in which the [n] others have to take what is left *)
+(** ** M3v, M3pv and M5v: [m + n + 1] tokens, in which the [n] others have to take what is left *)
 Definition M3v_candidates : Prop := forall V A a m n p alpha g x,
   prob V p -> In a A -> (a < V)%nat -> V = (m + n + 1)%nat -> (1 <= m)%nat -> 0 < alpha < 1 -> 0 <= g ->
   (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> (forall j, (j < V)%nat -> ~ In j A -> p j <= alpha * p a) ->
   certificate V A m p x ->
-  (1 + INR n * g) / (1 + INR m * alpha + INR n) * one_ahead m 1 alpha <= x.
+  let s := 1 + INR m * alpha in let u := (1 + INR n * g) / (s + INR n) in let rho := exp (INR m * alpha * ln alpha / s) in
+  u * one_ahead m 1 alpha <= x /\
+  (1 <= INR V * (u - g) -> u - g <= rho * u -> all_levelled n m u (u - g) (alpha * u) <= x) /\
+  ln (INR V * rho / (s + INR n * rho)) <= x.
+
+(** ... from the first token *)
+Definition M3pv_candidates : Prop := forall V A a m n p alpha x,
+  prob V p -> In a A -> (a < V)%nat -> V = (m + n + 1)%nat -> (1 <= m)%nat -> (1 <= n)%nat -> 0 < alpha < 1 ->
+  (forall j, (j < V)%nat -> p j <= p a) -> (forall j, (j < V)%nat -> ~ In j A -> p j <= alpha * p a) ->
+  certificate V A m p x ->
+  let y := (1 - (1 + INR m * alpha) * p a) / INR n in
+  y <= p a /\ (1 <= INR V * y -> all_levelled n m (p a) y (alpha * p a) <= x).
 
 Definition M5v_candidates : Prop := forall V A a m n p g tau x,
   prob V p -> In a A -> (a < V)%nat -> V = (m + n + 1)%nat -> (1 <= m)%nat -> 0 <= g -> 0 < tau ->
   g + INR V * tau <= 1 ->
   (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> (forall j, (j < V)%nat -> ~ In j A -> p j <= tau) ->
   certificate V A m p x ->
-  one_ahead m (g + (1 - g - INR m * tau) / (INR n + 1)) tau <= x.
-
-Definition M5v_candidates_sharp : Prop := forall m n g tau, (1 <= m)%nat -> 0 <= g -> 0 < tau ->
   let y := (1 - g - INR m * tau) / (INR n + 1) in
-  tau <= y -> INR m * y <= g + INR m * tau ->
-  exists p, prob (1 + (n + m)) p /\ p 0%nat = g + y /\ (forall i, (1 <= i <= n)%nat -> p i = y) /\
-    (forall i, (n < i)%nat -> p i = tau) /\
-    certificate (1 + (n + m)) (seq 0 (1 + n)) m p (one_ahead m (g + y) tau).
+  one_ahead m (g + y) tau <= x /\ (1 <= INR V * y -> all_levelled n m (g + y) y tau <= x).
+
+(** The rows that attain these bounds, and M2's: one token at [x], [n] at [y], all accepted, and [m] at [z] *)
+Definition crowded_rows : Prop := forall m n x y z,
+  (1 <= m)%nat -> 0 <= z <= y -> y <= x -> x + INR n * y + INR m * z = 1 ->
+  let V := (1 + (n + m))%nat in
+  exists p, prob V p /\ p 0%nat = x /\ (forall i, (1 <= i <= n)%nat -> p i = y) /\ (forall i, (n < i)%nat -> p i = z) /\
+    (INR V * y <= 1 -> certificate V (seq 0 (1 + n)) m p (one_ahead m x z)) /\
+    (1 <= INR V * y -> certificate V (seq 0 (1 + n)) m p (all_levelled n m x y z)).
+
+(** M3p: dust takes what is left of the mass, and the bound from the first token is attained. *)
+Definition M3p_sharp : Prop := forall m alpha p1,
+  (1 <= m)%nat -> 0 < alpha < 1 -> 0 < p1 -> (1 + INR m * alpha) * p1 <= 1 ->
+  exists V p, prob V p /\ p 0%nat = p1 /\ (forall j, j <> 0%nat -> p j <= alpha * p1) /\
+    certificate V [0%nat] m p (p1 * one_ahead m 1 alpha).
+
+(** ** MS, M3p and M5s: no certificate exceeds these; the extremal rows are those of [crowded_rows] *)
+
+(** The first token alone is above the level. *)
+Definition first_alone : Prop := forall V A a m p x,
+  prob V p -> In a A -> (forall b, In b A -> (b < V)%nat /\ (b <> a -> (INR m + 1) * p b <= p a)) -> certificate V A m p x ->
+  x <= p a * ln (INR m + 1).
+
+(** ... and where only the first token is accepted, certificates come as close to [first_alone]'s bound as wanted. *)
+Definition M3p_supremum : Prop := forall m p1 e, (1 <= m)%nat -> 0 < p1 < 1 -> 0 < e ->
+  exists V p x, prob V p /\ p 0%nat = p1 /\ (forall i j, i <> 0%nat -> j <> 0%nat -> p i = p j) /\
+    certificate V [0%nat] m p x /\ p1 * ln (INR m + 1) - e < x.
+
+(** [b] is the runner-up, at the gap [g]. *)
+Definition MS_upper_bounds : Prop := forall V A a b m p g x,
+  prob V p -> In a A -> (forall i, In i A -> (i < V)%nat) -> (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p b) -> certificate V A m p x ->
+  ((INR m + 2) * g <= INR m -> x <= ln (1 + INR m / 2) + phi g) /\
+  (INR m <= (INR m + 2) * g -> x <= (1 + g) / 2 * ln (INR m + 1)).
+
+(** Only the first token is accepted, and the second is levelled with it or left where it is. *)
+Definition M5s_upper_bounds : Prop := forall V a b m p x,
+  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> (2 <= m)%nat -> certificate V [a] m p x ->
+  (let c := (p a + p b) / (INR m + 1) in x <= p a * ln (p a / c) + p b * ln (p b / c)) /\
+  (p a <= INR m * p b -> x <= p a * ln (INR m)).
+
+(** M7s: the two families whose larger certificate is the supremum *)
+Definition M7s_rows : Prop := forall m g, (2 <= m)%nat -> 0 <= g <= 1 ->
+  (forall V, (m + 1 <= V)%nat -> let b := (1 - g) / INR V in
+   exists p, prob V p /\ p 0%nat = g + b /\ (forall j, j <> 0%nat -> p j = b) /\ certificate V [0%nat] m p (one_ahead m (g + b) b)) /\
+  (exists p, prob (m + 1) p /\ p 0%nat = (1 + g) / 2 /\ p 1%nat = (1 - g) / 2 /\ (forall j, (1 < j)%nat -> p j = 0) /\
+    ((INR m + 1) * g <= INR m - 1 -> certificate (m + 1) [0%nat] m p ((1 + g) / 2 * ln (INR m))) /\
+    (INR m - 1 <= (INR m + 1) * g -> certificate (m + 1) [0%nat] m p (ln ((INR m + 1) / 2) + phi g))).
+
+(** MI: what is accepted whole. additive(t) accepts all where [g <= 2 t - 1]; the [B] besides [a] can be accepted by
+    multiplicative(alpha), or reach [tau], only for small gaps, and then the flat row does it. *)
+Definition MI_all_accepted : Prop :=
+  (forall V a b p g t i, prob V p -> (a < V)%nat -> (b < V)%nat -> a <> b -> p b = p a - g -> g <= 2 * t - 1 ->
+     (i < V)%nat -> p a - t <= p i) /\
+  (forall V a B p g, prob V p -> NoDup (a :: B) -> B <> [] -> (forall i, In i (a :: B) -> (i < V)%nat) ->
+     (forall i, In i B -> p i <= p a - g) -> let n := INR (length B) in
+     (forall alpha, 0 < alpha < 1 -> (forall i, In i B -> alpha * p a <= p i) -> g * (1 + n * alpha) <= 1 - alpha) /\
+     (forall tau, (forall i, In i B -> tau <= p i) -> g + (n + 1) * tau <= 1)) /\
+  (forall n g, (1 <= n)%nat -> let b := (1 - g) / (INR n + 1) in
+     (forall alpha, g * (1 + INR n * alpha) <= 1 - alpha -> alpha * (g + b) <= b) /\
+     (forall tau, g + (INR n + 1) * tau <= 1 -> tau <= b)).
 
 (** ** M6: its supremum, valid for every vocabulary and approached by large ones *)
 Definition M6_upper_bound : Prop := forall V a m p x b g,
@@ -401,6 +408,14 @@ Definition B2c_lorenz_bound : Prop := forall N V A m p C w v (q : nat -> nat -> 
   NoDup rej -> (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)) ->
   v * sum rej w - sum rej (fun n => w n * Rmax 0 (v - C n)) <= sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n)).
 
+(** ... attained by rejecting contexts with certificates of at most [v] at their certificates *)
+Definition B2c_attained : Prop := forall N V A m p C w v rej,
+  (forall n, (n < N)%nat -> prob (V n) (p n)) -> NoDup rej ->
+  (forall n, In n rej -> (n < N)%nat /\ certificate (V n) (A n) (m n) (p n) (C n) /\ C n <= v) ->
+  exists q, (forall n, (n < N)%nat -> prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) /\
+    (forall n, In n rej -> rejects (V n) (A n) (m n) (q n)) /\
+    sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n)) = v * sum rej w - sum rej (fun n => w n * Rmax 0 (v - C n)).
+
 (** ** B3: the Renyi divergence of order [a > 0], [a <> 1] *)
 
 (** [S] is the mass of the [n] tokens that the level moves; the level equation holds for powers. *)
@@ -451,12 +466,21 @@ Definition B3i_infinite_order : Prop := forall V A M a p,
   (exists q, prob V q /\ beats A M q /\ forall i, (i < V)%nat -> p i <= z * q i) /\
   (forall q r, prob V q -> beats A M q -> (forall i, (i < V)%nat -> p i <= r * q i) -> z <= r).
 
-(** ** B4: of the competitors only upper bounds [b] are known; and lumping tokens into one never raises KL *)
+(** ** B4: of the competitors only bounds [b] are known; and lumping tokens into one never raises KL *)
 Definition B4_multipliers : Prop := forall V A M p b l x,
   prob V p -> disjoint_sets V A M -> M <> nil -> top_rejected V A M p ->
   (forall a, In a A -> 0 <= l a) -> (forall i, In i M -> 0 <= l i < 1 /\ p i <= b i) -> sum A l = sum M l ->
   certificate V A (length M) p x ->
   sum A (fun a => p a * ln (1 + l a)) + sum M (fun i => b i * ln (1 - l i)) <= x.
+
+(** From above: a draft with the tokens of [T] at the level [c] and those of [R], each at [b] or above, raised by [c - b] *)
+Definition B4_upper : Prop := forall V A M T R p b c x,
+  prob V p -> certificate V A (length M) p x -> 0 <= b <= c -> NoDup T -> NoDup R ->
+  (forall i, In i T \/ In i R -> (i < V)%nat) -> (forall i, In i R -> ~ In i T /\ b <= p i) ->
+  sum T p + INR (length R) * b = (INR (length T) + INR (length R)) * c ->
+  (forall a, In a A -> In a T \/ (~ In a R /\ p a <= c)) ->
+  NoDup M -> (forall i, In i M -> (i < V)%nat /\ ~ In i A /\ (In i T \/ In i R \/ c <= p i)) ->
+  x <= sum T (fun i => p i * ln (p i / c)) + INR (length R) * (b * ln (b / c)).
 
 Definition B4_lumped : Prop := forall V p q T,
   prob V p -> prob V q -> KL_finite V p q -> NoDup T -> (forall i, In i T -> (i < V)%nat) ->
@@ -471,6 +495,44 @@ Definition B5_logits : Prop := forall (z z' : nat -> R) V a d,
   (a < V)%nat -> (forall j, (j < V)%nat -> Rabs (z j - z' j) <= d) ->
   (forall j, (j < V)%nat -> j <> a -> 2 * d < z a - z j) ->
   forall j, (j < V)%nat -> j <> a -> z' j < z' a.
+
+(** ** S1 to S3: speculative sampling with lenience [l] accepts all but what is drafted too often *)
+Definition S1_acceptance : Prop := forall V l p q,
+  prob V p -> prob V q -> 0 < l ->
+  let R := sum (seq 0 V) (fun i => Rmax 0 (q i - p i / l)) in
+  acceptance V l p q = 1 - R /\ (l = 1 -> R = tv V p q) /\
+  (forall B, NoDup B -> (forall i, In i B -> (i < V)%nat) -> sum B q - sum B p / l <= R) /\
+  (exists B, NoDup B /\ (forall i, In i B -> (i < V)%nat) /\ sum B q - sum B p / l = R).
+
+(** [u] and [v] have the logarithmic mean [l]; equality where every token has one of these ratios *)
+Definition S2_least_acceptance : Prop := forall V p q u v,
+  prob V p -> prob V q -> 0 < u < v -> let l := (v - u) / ln (v / u) in
+  (KL_finite V p q -> (1 - u + ln v - KL V p q) / (v - u) <= acceptance V l p q) /\
+  ((forall i, (i < V)%nat -> p i = u * q i \/ p i = v * q i) ->
+   KL_finite V p q /\ acceptance V l p q = (1 - u + ln v - KL V p q) / (v - u)).
+
+(** The least acceptance at a divergence of at most [D], its inverse, and two tokens that attain both *)
+Definition S2_sharp : Prop := forall l D, 0 < l <= 1 -> 0 < D ->
+  exists u v, 0 < u < 1 /\ 1 < v /\ (v - u) / ln (v / u) = l /\ ln v - u * (v - 1) / l = D /\
+  let a := (1 - u + u * (v - 1) / l) / (v - u) in
+  (forall V p q, prob V p -> prob V q -> KL_finite V p q -> KL V p q <= D -> a <= acceptance V l p q) /\
+  (forall V p q, prob V p -> prob V q -> KL_finite V p q -> acceptance V l p q <= a -> D <= KL V p q) /\
+  (exists p q, prob 2 p /\ prob 2 q /\ KL_finite 2 p q /\ KL 2 p q = D /\ acceptance 2 l p q = a).
+
+(** S2r: a set [B] of target mass [s] and draft mass [b]. Its two coins bound the divergence, and a draft proportional to
+    the target on [B] and outside has no more, at an acceptance of at most [1 - b + s/l]. *)
+Definition S2_coins : Prop := forall V B p l, NoDup B -> (forall i, In i B -> (i < V)%nat) -> prob V p -> 0 < l ->
+  let s := sum B p in let coins b := s * ln (s / b) + (1 - s) * ln ((1 - s) / (1 - b)) in
+  (forall q, prob V q -> KL_finite V p q -> coins (sum B q) <= KL V p q) /\
+  (forall b, 0 < s < 1 -> 0 < b < 1 -> exists q, prob V q /\ KL_finite V p q /\ sum B q = b /\ KL V p q = coins b /\
+     acceptance V l p q <= 1 - b + s / l).
+
+(** S3: contexts of weights [w] *)
+Definition S3_mean : Prop := forall N V (p q : nat -> nat -> R) w u v,
+  prob N w -> 0 < u < v ->
+  (forall n, (n < N)%nat -> prob (V n) (p n) /\ prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) ->
+  (1 - u + ln v - sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n))) / (v - u) <=
+  sum (seq 0 N) (fun n => w n * acceptance (V n) ((v - u) / ln (v / u)) (p n) (q n)).
 
 (** ** phi *)
 Definition phi_bounds : Prop := forall x,

@@ -130,16 +130,6 @@ Proof.
   replace ((p1 + p2) * ((p1 - p2) / (p1 + p2) * ln 2)) with ((p1 - p2) * ln 2) in Hc by (field; lra). lra.
 Qed.
 
-Lemma two_point_same_gap g s s' :
-  0 <= g -> g <= s -> 0 < s -> s <= s' ->
-  two_point ((s' + g) / 2) ((s' - g) / 2) <= two_point ((s + g) / 2) ((s - g) / 2).
-Proof.
-  intros. rewrite !two_point_phi by lra.
-  replace ((s' + g) / 2 + (s' - g) / 2) with s' by lra. replace ((s' + g) / 2 - (s' - g) / 2) with g by lra.
-  replace ((s + g) / 2 + (s - g) / 2) with s by lra. replace ((s + g) / 2 - (s - g) / 2) with g by lra.
-  now apply perspective_decr.
-Qed.
-
 (** For a vocabulary of [V] tokens the runner-up cannot be below [(1-g)/V]. *)
 Lemma runner_up_floor V a b p :
   prob V p -> (a < V)%nat -> (b < V)%nat -> a <> b ->
@@ -207,52 +197,4 @@ Proof.
   apply H; try lia; try lra.
   - apply flat_family_prob; auto; lia.
   - intros j _ Hj. rewrite E1 by assumption. lra.
-Qed.
-
-(** As [V] grows the exact supremum tends to [g ln 2]. *)
-Lemma two_point_near_supremum g d y :
-  0 <= g -> 0 < d -> g + 2 * d <= 1 -> 0 < y -> d <= y -> d * - ln y <= y ->
-  g * ln 2 - 3 * y <= two_point (g + d) d.
-Proof.
-  intros Hg Hd Hs Hy Hdy Hln. unfold two_point.
-  replace (g + d + d) with (g + 2 * d) by ring.
-  assert (H1 : (g + d) * ln 2 - d <= (g + d) * ln (2 * (g + d) / (g + 2 * d))).
-  { replace (2 * (g + d) / (g + 2 * d)) with (2 / ((g + 2 * d) / (g + d))) by (field; lra).
-    assert (0 < (g + 2 * d) / (g + d)) by (apply Rdiv_lt_0_compat; lra).
-    rewrite ln_div by lra.
-    pose proof (ln_le_sub1 ((g + 2 * d) / (g + d)) ltac:(assumption)) as h.
-    apply Rmult_le_compat_l with (r := g + d) in h; [|lra].
-    replace ((g + d) * ((g + 2 * d) / (g + d) - 1)) with d in h by (field; lra). lra. }
-  assert (H2 : d * ln d <= d * ln (2 * d / (g + 2 * d))).
-  { apply Rmult_le_compat_l; [lra|]. apply ln_nondecr; [assumption|].
-    apply Rmult_le_reg_r with (g + 2 * d); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; nra. }
-  pose proof (xlnx_tangent d y ltac:(lra) Hy) as H3. pose proof ln2_pos. nra.
-Qed.
-
-Theorem strict_supremum g e :
-  0 <= g < 1 -> 0 < e -> exists V, (2 <= V)%nat /\ forall N, (V <= N)%nat ->
-  let s := g + 2 * (1 - g) / INR N in g * ln 2 - e < s * phi (g / s).
-Proof.
-  intros Hg He. set (y := e / 4). assert (Hy : 0 < y) by (unfold y; lra).
-  set (r := y / (1 + Rabs (ln y))). pose proof (Rabs_pos (ln y)) as Habs.
-  assert (Hr : 0 < r) by (apply Rdiv_lt_0_compat; lra).
-  destruct (archimed_cor1 r Hr) as (n & Hn & Hn0).
-  exists (Nat.max 2 n). split; [lia|]. intros N HN s.
-  assert (HN2 : 2 <= INR N) by (change 2 with (INR 2); apply le_INR; lia).
-  set (d := (1 - g) / INR N).
-  assert (Hinv : 0 < / INR N) by (apply Rinv_0_lt_compat; lra).
-  assert (Hinv2 : / INR N <= / 2) by (apply Rinv_le_contravar; lra).
-  assert (Hinvn : / INR N <= r).
-  { apply Rle_trans with (/ INR n); [|lra]. apply Rinv_le_contravar; [now apply lt_0_INR|apply le_INR; lia]. }
-  assert (Hd : 0 < d) by (apply Rmult_lt_0_compat; lra).
-  assert (Hdr : d <= r) by (unfold d, Rdiv; nra).
-  assert (Hd2 : g + 2 * d <= 1) by (unfold d, Rdiv; nra).
-  assert (Hry : r * (1 + Rabs (ln y)) = y) by (unfold r; field; lra).
-  assert (Hdy : d <= y) by nra.
-  assert (Hdl : d * - ln y <= y).
-  { pose proof (Rle_abs (- ln y)) as h. rewrite Rabs_Ropp in h. nra. }
-  pose proof (two_point_near_supremum g d y ltac:(lra) Hd Hd2 Hy Hdy Hdl) as H.
-  rewrite two_point_phi in H by lra.
-  replace (g + d + d) with s in H by (unfold s, d, Rdiv; ring). replace (g + d - d) with g in H by ring.
-  unfold y in H. lra.
 Qed.

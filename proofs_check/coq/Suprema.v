@@ -1,7 +1,8 @@
 (** * M2 for [m] candidates; which bounds are sharp; the supremum of M6. *)
 
 From Coq Require Import Reals List Arith Lra Lia Psatz.
-From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm StrictGreedy Margins Trees Candidates.
+From Draftcert Require Statements.
+From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm StrictGreedy Duality Candidates.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -18,25 +19,16 @@ Proof.
   - intros j [<-|[<-|Hj]]; apply in_vocab; auto. now apply HM'.
 Qed.
 
-Theorem additive_margin_bounds_m V A a b2 m p t g x :
-  prob V p -> (a < V)%nat -> (forall i, In i A <-> (i < V)%nat /\ p a - t <= p i) ->
-  (b2 < V)%nat -> b2 <> a -> p b2 = p a - g -> 0 <= g <= t -> 2 * t - 1 < g -> (1 <= m)%nat -> certificate V A m p x ->
-  let n := INR m + 2 in let u := (1 + g + INR m * t) / n in
-  one_ahead m u (u - t) <= x /\
-  (g <= INR m * t / (INR m + 1) ->
-   u * ln (n * u) + (u - g) * ln (n * (u - g)) + INR m * ((u - t) * ln (n * (u - t))) <= x).
+Theorem additive_margin_bounds_m : Statements.M2_candidates.
 Proof.
-  intros Hp HaV HA HbV Hba Epb Hgt Hpos Hm Hx n u.
+  intros V A a b2 m p t g x Hp HaA HaV HbA HbV Hba Epb Hgt Hpos Hout Hm Hx u. set (n := INR m + 2) in *.
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
-  assert (HaA : In a A) by (apply HA; split; [assumption|lra]).
-  assert (HbA : In b2 A) by (apply HA; split; [assumption|lra]).
   assert (En : n * u = 1 + g + INR m * t) by (unfold u, n; field; lra).
   assert (Hut : 0 < u - t) by (apply Rmult_lt_reg_l with n; unfold n in *; lra).
   assert (HS : forall M, NoDup M -> length M = m -> (forall i, In i M -> (i < V)%nat /\ ~ In i A) ->
     sum M p <= INR m * (p a - t) /\ sum M p <= 1 + g - 2 * p a).
-  { intros M h1 h2 h3. split.
-    - apply sum_at_most; auto. intros i Hi. destruct (h3 i Hi) as [k1 k2]. left. apply Rnot_le_lt. intros k. now apply k2, HA.
-    - pose proof (two_and_rejected V A a b2 M p Hp HaA HbA ltac:(congruence) HaV HbV h1 h3). lra. }
+  { intros M h1 h2 h3. split; [apply sum_at_most; auto; intros i Hi; now apply Hout; apply h3|].
+    pose proof (two_and_rejected V A a b2 M p Hp HaA HbA ltac:(congruence) HaV HbV h1 h3). lra. }
   split.
   - destruct (ahead_tangent V A a m u (u - t) p x Hp HaA HaV Hm ltac:(lra) Hx) as (M & h1 & h2 & h3 & H).
     destruct (slopes m u (u - t) Hm ltac:(lra)) as (_ & _ & _ & _ & Hu & Hv & Huv).
@@ -49,81 +41,63 @@ Proof.
       replace (INR m * ((u - t) * v)) with (v * (1 + g - 2 * u)) by (rewrite E3; ring). lra.
     + assert (E1 : v * (INR m * (p a - t)) <= v * S) by (apply Rmult_le_compat_neg_l; lra).
       assert (E2 : 0 <= - (k + INR m * v) * (u - p a)) by (apply Rmult_le_pos; lra). lra.
-  - intros Hg2. assert (Hg3 : (INR m + 1) * g <= INR m * t).
+  - intros Hg2. unfold all_levelled. simpl (INR 1). replace (1 + INR m + 1) with n by (unfold n; ring). cbv zeta.
+    assert (Hg3 : (INR m + 1) * g <= INR m * t).
     { apply Rmult_le_compat_l with (r := INR m + 1) in Hg2; [|lra].
       replace ((INR m + 1) * (INR m * t / (INR m + 1))) with (INR m * t) in Hg2 by (field; lra). assumption. }
-    destruct Hx as [(q & Hq & (M & h1 & h2 & h3 & Hbeats) & Hf & <-) _].
-    destruct (HS M h1 h2 h3) as [S1 S2].
-    assert (HaM : ~ In a M) by (intros h; now apply (h3 a h)). assert (HbM : ~ In b2 M) by (intros h; now apply (h3 b2 h)).
-    set (e1 := n * u). set (e2 := n * (u - g)). set (e3 := n * (u - t)).
-    assert (E1 : 1 <= e1) by (unfold e1; rewrite En; assert (0 <= INR m * t) by (apply Rmult_le_pos; lra); lra).
-    assert (E2 : 1 <= e2) by (unfold e2; rewrite Rmult_minus_distr_l, En; unfold n; lra).
+    destruct (duality V A m p x Hp Hm Hx) as (M & h1 & h2 & h3 & H). destruct (HS M h1 h2 h3) as [S1 S2].
+    assert (HM : forall i, In i M -> (i < V)%nat /\ i <> a) by (intros i Hi; destruct (h3 i Hi) as [k1 k2]; split; [assumption|intros ->; tauto]).
+    assert (HbM : ~ In b2 M) by (intros h; now apply (h3 b2 h)).
+    set (e1 := n * u) in *. set (e2 := n * (u - g)). set (e3 := n * (u - t)).
+    assert (E1 : 1 <= e1) by (rewrite En; assert (0 <= INR m * t) by (apply Rmult_le_pos; lra); lra).
+    assert (E2 : 1 <= e2) by (unfold e2; rewrite Rmult_minus_distr_l; fold e1; rewrite En; unfold n; lra).
     assert (E3 : 0 < e3) by (apply Rmult_lt_0_compat; unfold n; lra).
-    assert (Es : e1 + e2 + INR m * e3 = n).
-    { unfold e1, e2, e3. rewrite !Rmult_minus_distr_l, En. unfold n. ring. }
+    assert (Es : e1 + e2 + INR m * e3 = n) by (unfold e2, e3; rewrite !Rmult_minus_distr_l; fold e1; rewrite En; unfold n; ring).
     assert (E3' : e3 <= 1) by (unfold n in Es; nra).
+    set (r := fun i => blocks a M e1 1 e3 i + (if mem [b2] i then e2 - 1 else 0)).
     set (L1 := ln e1). set (L2 := ln e2). set (L3 := ln e3).
-    assert (HL1 : 0 <= L1) by (unfold L1; rewrite <- ln_1; apply ln_nondecr; lra).
-    assert (HL2 : 0 <= L2) by (unfold L2; rewrite <- ln_1; apply ln_nondecr; lra).
-    pose proof (ln_le_sub1 e1 ltac:(lra)) as k1. pose proof (ln_le_sub1 e2 ltac:(lra)) as k2. pose proof (ln_le_sub1 e3 E3) as k3.
-    fold L1 in k1. fold L2 in k2. fold L3 in k3. assert (HL3 : L3 <= 0) by lra.
-    assert (HL : L1 + L2 + INR m * L3 <= 0).
-    { assert (INR m * L3 <= INR m * (e3 - 1)) by (apply Rmult_le_compat_l; lra). unfold n in Es. lra. }
-    set (f := fun i => (if mem [a] i then L1 else 0) + (if mem [b2] i then L2 else 0) + (if mem M i then L3 else 0)).
-    assert (Hset : forall r l1 l2 l3, sum (seq 0 V) (fun i => r i * ((if mem [a] i then l1 else 0)
-        + (if mem [b2] i then l2 else 0) + (if mem M i then l3 else 0))) = r a * l1 + r b2 * l2 + l3 * sum M r).
-    { intros r l1 l2 l3. rewrite (sum_ext _ _ (fun i => (if mem [a] i then r i * l1 else 0)
-        + (if mem [b2] i then r i * l2 else 0) + (if mem M i then l3 * r i else 0))).
-      - rewrite !sum_plus, !sum_indicator, !sum_cons, !sum_nil, sum_scal; try apply NoDup_seq; auto;
-          try (repeat constructor; simpl; tauto); try (intros i [<-|[]]; now apply in_vocab); [lra|].
-        intros i Hi. now apply in_vocab, h3.
-      - intros i _. destruct (mem [a] i), (mem [b2] i), (mem M i); lra. }
-    pose proof (donsker_varadhan V p q f Hp Hq Hf) as H. pose proof (tilted_mass_pos V q f Hq) as HZ.
-    assert (HZ' : sum (seq 0 V) (fun i => q i * exp (f i)) = 1 + (q a * (e1 - 1) + q b2 * (e2 - 1) + (e3 - 1) * sum M q)).
-    { rewrite (sum_ext _ _ (fun i => q i + q i * ((if mem [a] i then e1 - 1 else 0)
-          + (if mem [b2] i then e2 - 1 else 0) + (if mem M i then e3 - 1 else 0)))).
-      - rewrite sum_plus, Hset, (proj2 Hq). reflexivity.
-      - assert (X1 : exp L1 = e1) by (apply exp_ln; lra). assert (X2 : exp L2 = e2) by (apply exp_ln; lra).
-        assert (X3 : exp L3 = e3) by (apply exp_ln; lra).
-        intros i _. unfold f. destruct (mem [a] i) eqn:M1, (mem [b2] i) eqn:M2, (mem M i) eqn:M3;
-          rewrite ?mem_true in M1; rewrite ?mem_true in M2; rewrite ?mem_true in M3;
-          try (destruct M1 as [<-|[]]); try (destruct M2 as [<-|[]]); try congruence; try tauto;
-          rewrite ?Rplus_0_r, ?Rplus_0_l, ?X1, ?X2, ?X3, ?exp_0; lra. }
-    assert (HM0 : M <> nil) by (intros ->; simpl in h2; lia).
-    destruct (list_min M q HM0) as (j & Hj & Hmin).
-    assert (HlnZ : ln (sum (seq 0 V) (fun i => q i * exp (f i))) <= 0).
-    { rewrite <- ln_1. apply ln_nondecr; [assumption|]. rewrite HZ'.
-      pose proof (Hbeats j a Hj HaA) as b1. pose proof (Hbeats j b2 Hj HbA) as b3.
-      assert (X1 : q a * (e1 - 1) <= q j * (e1 - 1)) by (apply Rmult_le_compat_r; lra).
-      assert (X2 : q b2 * (e2 - 1) <= q j * (e2 - 1)) by (apply Rmult_le_compat_r; lra).
-      assert (X3 : INR m * q j <= sum M q).
-      { rewrite <- h2, <- sum_const. apply sum_le. intros i Hi. auto. }
-      assert (X4 : (e3 - 1) * sum M q <= (e3 - 1) * (INR m * q j)) by (apply Rmult_le_compat_neg_l; lra).
-      assert (X5 : q j * (e1 + e2 + INR m * e3 - n) = 0) by (rewrite Es; ring). unfold n in X5. lra. }
-    unfold f at 1 in H. rewrite Hset in H. set (S := sum M p) in *.
-    apply Rle_trans with (p a * L1 + p b2 * L2 + L3 * S); [|lra]. rewrite Epb.
-    destruct (Rle_dec u (p a)) as [h|h].
-    + assert (X1 : L3 * (1 + g - 2 * p a) <= L3 * S) by (apply Rmult_le_compat_neg_l; lra).
-      assert (X2 : 0 <= (L1 + L2 - 2 * L3) * (p a - u)) by (apply Rmult_le_pos; lra).
-      assert (X3 : 1 + g - 2 * u = INR m * (u - t)) by (unfold n in En; lra).
-      replace (INR m * ((u - t) * L3)) with (L3 * (1 + g - 2 * u)) by (rewrite X3; ring). lra.
-    + assert (X1 : L3 * (INR m * (p a - t)) <= L3 * S) by (apply Rmult_le_compat_neg_l; lra).
-      assert (X2 : 0 <= - (L1 + L2 + INR m * L3) * (u - p a)) by (apply Rmult_le_pos; lra). lra.
+    assert (Hb : forall f v, sum (seq 0 V) (fun i => f i + (if mem [b2] i then v else 0)) = sum (seq 0 V) f + v).
+    { intros f v. rewrite sum_plus, sum_indicator, sum_cons, sum_nil; auto using NoDup_seq; [lra|repeat constructor; simpl; tauto|].
+      intros i [<-|[]]. now apply in_vocab. }
+    assert (Hr : forall i, i = b2 /\ r i = e2 \/ r i = blocks a M e1 1 e3 i /\ i <> b2).
+    { intros i. unfold r. destruct (Nat.eq_dec i b2) as [->|h]; [left|right].
+      - unfold blocks. rewrite (mem_out [a]), (mem_out M), (mem_in [b2]) by (auto; try (now left); intros [k|[]]; congruence). split; [reflexivity|lra].
+      - rewrite mem_out by (intros [k|[]]; congruence). split; [lra|assumption]. }
+    apply Rle_trans with (sum (seq 0 V) (fun i => p i * ln (r i))).
+    + rewrite (sum_ext _ (fun i => p i * ln (r i)) (fun i => p i * blocks a M L1 0 L3 i + (if mem [b2] i then p b2 * L2 else 0))).
+      * rewrite Hb, sum_blocks, Epb by assumption. set (S := sum M p) in *.
+        assert (HL1 : 0 <= L1) by (unfold L1; rewrite <- ln_1; apply ln_nondecr; lra).
+        assert (HL2 : 0 <= L2) by (unfold L2; rewrite <- ln_1; apply ln_nondecr; lra).
+        pose proof (ln_le_sub1 e1 ltac:(lra)) as k1. pose proof (ln_le_sub1 e2 ltac:(lra)) as k2. pose proof (ln_le_sub1 e3 E3) as k3.
+        fold L1 in k1. fold L2 in k2. fold L3 in k3. assert (HL3 : L3 <= 0) by lra.
+        assert (HL : L1 + L2 + INR m * L3 <= 0).
+        { assert (INR m * L3 <= INR m * (e3 - 1)) by (apply Rmult_le_compat_l; lra). unfold n in Es. lra. }
+        destruct (Rle_dec u (p a)) as [h|h].
+        -- assert (X1 : L3 * (1 + g - 2 * p a) <= L3 * S) by (apply Rmult_le_compat_neg_l; lra).
+           assert (X2 : 0 <= (L1 + L2 - 2 * L3) * (p a - u)) by (apply Rmult_le_pos; lra).
+           assert (X3 : 1 + g - 2 * u = INR m * (u - t)) by (unfold e1, n in En; lra).
+           fold e1 e2 e3 L1 L2 L3. replace (INR m * ((u - t) * L3)) with (L3 * (1 + g - 2 * u)) by (rewrite X3; ring). lra.
+        -- assert (X1 : L3 * (INR m * (p a - t)) <= L3 * S) by (apply Rmult_le_compat_neg_l; lra).
+           assert (X2 : 0 <= - (L1 + L2 + INR m * L3) * (u - p a)) by (apply Rmult_le_pos; lra). lra.
+      * intros i _. destruct (Hr i) as [[-> ->]|[-> h]].
+        -- unfold blocks. rewrite (mem_out [a]), (mem_out M), (mem_in [b2]) by (auto; try (now left); intros [k|[]]; congruence). fold L2. lra.
+        -- rewrite (mem_out [b2]) by (intros [k|[]]; congruence). unfold blocks. destruct (mem [a] i), (mem M i); rewrite ?ln_1; fold L1 L3; ring.
+    + assert (Hrange : forall i, 0 < r i /\ (In i M -> r i <= 1) /\ (~ In i M -> 1 <= r i)).
+      { intros i. destruct (Hr i) as [[-> ->]|[-> h]]; [repeat split; intros; (lra || tauto)|]. unfold blocks.
+        destruct (mem [a] i) eqn:Ea.
+        - apply mem_true in Ea. destruct Ea as [<-|[]]. repeat split; intros; try lra. now destruct (HM a).
+        - destruct (mem M i) eqn:EM; [apply mem_true in EM|apply mem_false in EM]; repeat split; intros; (lra || tauto). }
+      apply H; [intros i _; apply Hrange|intros i; apply Hrange|intros i _; apply Hrange|].
+      unfold r. rewrite Hb, (sum_ext _ _ (fun i => 1 * blocks a M e1 1 e3 i)) by (intros; lra).
+      rewrite sum_blocks, !sum_const, seq_length, h2 by assumption. unfold n in Es. lra.
 Qed.
 
 (** ** Where the runner-up is rejected, M2 and M3 are M7, and attained *)
 
-Theorem runner_up_rejected m g : (1 <= m)%nat -> 0 <= g < 1 ->
-  exists p, prob (m + 1) p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
-  certificate (m + 1) [0%nat] m p (runner_up_value m g) /\
-  (forall t, 0 <= t < g -> forall i, In i [0%nat] <-> (i < m + 1)%nat /\ p 0%nat - t <= p i) /\
-  (forall alpha, 0 < alpha <= 1 -> (1 - alpha) / (1 + INR m * alpha) < g ->
-     forall i, In i [0%nat] <-> (i < m + 1)%nat /\ alpha * p 0%nat <= p i).
+Theorem runner_up_rejected : Statements.M2_M3_runner_up_rejected.
 Proof.
-  intros Hm Hg. destruct (M7_attained m g Hm Hg) as (h1 & h2 & h3). set (p := flat_family (m + 1) g) in *.
+  intros m g Hm Hg. destruct (runner_up_attained m g Hm Hg) as (h1 & E0 & h2 & h3). set (p := flat_family (m + 1) g) in *.
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
-  assert (E0 : p 0%nat = (1 + INR m * g) / (INR m + 1)).
-  { unfold p, flat_family. rewrite mem_in, plus_INR by now left. simpl (INR 1). field. lra. }
   assert (H0 : 0 < p 0%nat) by (rewrite E0; apply Rdiv_lt_0_compat; nra).
   exists p. split; [assumption|]. split; [assumption|]. split; [assumption|]. split.
   - intros t Ht i. split; [intros [<-|[]]; split; [lia|lra]|].
@@ -142,13 +116,9 @@ Qed.
 
 (** ** M3: the chord is approached, by competitors just below the ratio *)
 
-Theorem chord_sharp_m m alpha g e :
-  (1 <= m)%nat -> 0 < alpha < 1 -> 0 < g -> g * (1 + INR m * alpha) <= 1 - alpha -> 0 < e ->
-  exists V p x, prob V p /\ p 1%nat = p 0%nat - g /\ (forall j, j <> 0%nat -> p j <= p 1%nat) /\
-    (forall i, In i [0%nat] <-> (i < V)%nat /\ alpha * p 0%nat <= p i) /\
-    certificate V [0%nat] m p x /\ x < g / (1 - alpha) * one_ahead m 1 alpha + e.
+Theorem chord_sharp_m : Statements.M3_candidates_sharp.
 Proof.
-  intros Hm Hal Hg Hgm He. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
+  intros m alpha g e Hm Hal Hg Hgm He. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
   set (z := g / (1 - alpha)). assert (Hz : 0 < z) by (apply Rdiv_lt_0_compat; lra).
   assert (Ez : z * (1 - alpha) = g) by (unfold z; field; lra).
   set (ts := alpha * z). assert (Hts : 0 < ts) by (apply Rmult_lt_0_compat; lra).
@@ -220,32 +190,6 @@ Qed.
 
 (** ** M6: its supremum over all vocabularies *)
 
-Theorem M6_flat N m g : (1 <= m)%nat -> (m + 1 <= N)%nat -> 0 <= g <= 1 ->
-  let b := (1 - g) / INR N in
-  exists p, prob N p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\ certificate N [0%nat] m p (one_ahead m (g + b) b).
-Proof.
-  intros Hm HN Hg b. set (p := flat_family N g). assert (HNR : 0 < INR N) by (apply lt_0_INR; lia).
-  assert (Hp : prob N p) by (apply flat_family_prob; [assumption|lia]).
-  assert (Hb : 0 <= b) by (unfold b, Rdiv; apply Rmult_le_pos; [lra|left; now apply Rinv_0_lt_compat]).
-  assert (Ej : forall j, j <> 0%nat -> p j = b).
-  { intros j Hj. unfold p, flat_family. rewrite mem_out by (intros [h|[]]; congruence). unfold b. lra. }
-  assert (E0 : p 0%nat = g + b).
-  { unfold p, flat_family. rewrite mem_in by now left. unfold b. lra. }
-  exists p. split; [assumption|]. split; [intros j Hj; rewrite Ej, E0 by assumption; lra|].
-  assert (Hd : disjoint_sets N [0%nat] (seq 1 m)).
-  { repeat split; [repeat constructor; simpl; tauto|apply seq_NoDup| | |].
-    - intros i [<-|[]]. lia.
-    - apply in_seq in H. lia.
-    - intros [<-|[]]. apply in_seq in H. lia. }
-  rewrite <- (seq_length m 1) at 1 2. apply (ahead_attained N [0%nat] (seq 1 m) 0 p); auto.
-  - destruct m; [lia|discriminate].
-  - intros i j Hi Hj Hj0 _. apply in_seq in Hi. rewrite !Ej; [lra|lia|]. intros ->. apply Hj0. now left.
-  - now left.
-  - lra.
-  - intros i Hi. apply in_seq in Hi. apply Ej. lia.
-  - intros j [<-|[]] h. congruence.
-Qed.
-
 Lemma one_ahead_near m g b : (1 <= m)%nat -> 0 < g <= 1 -> 0 < b <= 1 -> g + (INR m + 1) * b <= INR m + 1 ->
   g * ln (INR m + 1) - 3 * (INR m * sqrt b) <= one_ahead m (g + b) b.
 Proof.
@@ -287,17 +231,16 @@ Proof.
   assert (INR m * b <= INR m * sqrt b) by (apply Rmult_le_compat_l; lra). lra.
 Qed.
 
-Theorem M6_supremum m g e : (1 <= m)%nat -> 0 < g < 1 -> 0 < e ->
-  exists V, forall N, (V <= N)%nat -> exists p x, prob N p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
-  certificate N [0%nat] m p x /\ g * ln (INR m + 1) - e < x.
+Theorem M6_supremum : Statements.M6_supremum.
 Proof.
-  intros Hm Hg He. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
+  intros m g e Hm Hg He. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
   set (s := e / (4 * INR m)). assert (Hs : 0 < s) by (apply Rdiv_lt_0_compat; lra).
   destruct (archimed_cor1 (s * s) ltac:(nra)) as (N0 & HN0 & HN0').
   exists (N0 + m + 1)%nat. intros N HN. assert (HNR : 0 < INR N) by (apply lt_0_INR; lia).
   assert (HNN : INR N0 <= INR N) by (apply le_INR; lia). assert (HN0R : 0 < INR N0) by now apply lt_0_INR.
-  destruct (M6_flat N m g Hm ltac:(lia) ltac:(lra)) as (p & h1 & h2 & h3). set (b := (1 - g) / INR N) in *.
-  exists p, (one_ahead m (g + b) b). split; [assumption|]. split; [assumption|]. split; [assumption|].
+  destruct (flat_attained N 1 m g Hm (Nat.le_refl 1) ltac:(lia) ltac:(lra)) as (h1 & h2 & h3 & h4).
+  set (b := (1 - g) / INR N) in *. exists (flat_family N g), (one_ahead m (g + b) b). split; [assumption|].
+  split; [intros j Hj; rewrite h2, h3 by assumption; lra|]. split; [assumption|].
   assert (Hb : 0 < b) by (apply Rdiv_lt_0_compat; lra).
   assert (Hbi : b <= / INR N).
   { unfold b, Rdiv. rewrite <- (Rmult_1_l (/ INR N)) at 2. apply Rmult_le_compat_r; [left; now apply Rinv_0_lt_compat|lra]. }
@@ -310,4 +253,35 @@ Proof.
   pose proof (one_ahead_near m g b Hm ltac:(lra) ltac:(split; [assumption|nra]) ltac:(lra)) as h.
   assert (INR m * sqrt b <= INR m * s) by (apply Rmult_le_compat_l; lra).
   assert (E : INR m * s = e / 4) by (unfold s; field; lra). lra.
+Qed.
+
+Theorem alone_supremum : Statements.M3p_supremum.
+Proof.
+  intros m p1 e Hm Hp1 He. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
+  set (s := e / (8 * INR m)). assert (Hs : 0 < s) by (apply Rdiv_lt_0_compat; lra).
+  assert (Hss : 0 < s * s) by (apply Rmult_lt_0_compat; assumption).
+  destruct (archimed_cor1 (Rmin p1 (s * s)) ltac:(apply Rmin_glb_lt; lra)) as (n & Hn & Hn0).
+  pose proof (Rmin_l p1 (s * s)) as Hn1. pose proof (Rmin_r p1 (s * s)) as Hn2.
+  set (N := (n + m)%nat). assert (HnN : INR n <= INR N) by (apply le_INR; unfold N; lia). assert (HnR : 0 < INR n) by now apply lt_0_INR.
+  assert (HmN : INR m <= INR N) by (apply le_INR; unfold N; lia).
+  assert (Hinv : / INR N <= / INR n) by (apply Rinv_le_contravar; lra).
+  set (b := (1 - p1) / INR N). assert (EN : INR N * b = 1 - p1) by (unfold b; field; lra).
+  assert (Hb : 0 < b) by (apply Rdiv_lt_0_compat; lra).
+  assert (Hbi : b <= / INR N) by (unfold b, Rdiv; rewrite <- (Rmult_1_l (/ INR N)) at 2; apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat|]; lra).
+  set (g := p1 - b). assert (E1 : INR (N + 1) = INR N + 1) by now rewrite plus_INR.
+  assert (Eb : (1 - g) / INR (N + 1) = b) by (rewrite E1; unfold g; apply Rmult_eq_reg_l with (INR N + 1); [field_simplify; lra|lra]).
+  destruct (flat_attained (N + 1) 1 m g Hm (Nat.le_refl 1) ltac:(unfold N; lia) ltac:(unfold g; lra)) as (h1 & h2 & h3 & h4).
+  rewrite Eb in *. exists (N + 1)%nat, (flat_family (N + 1) g), (one_ahead m (g + b) b).
+  split; [assumption|]. split; [rewrite h2; unfold g; ring|]. split; [intros i j hi hj; now rewrite !h3|]. split; [assumption|].
+  assert (HmNb : INR m * b <= INR N * b) by (apply Rmult_le_compat_r; lra).
+  pose proof (one_ahead_near m g b Hm ltac:(unfold g; lra) ltac:(lra) ltac:(unfold g; lra)) as H.
+  assert (Hsq : 0 < sqrt b <= s).
+  { split; [now apply sqrt_lt_R0|]. rewrite <- (sqrt_square s) by lra. apply sqrt_le_1_alt. lra. }
+  assert (Hbs : b <= sqrt b).
+  { rewrite <- (sqrt_sqrt b) at 1 by lra. assert (sqrt b <= 1) by (rewrite <- sqrt_1; apply sqrt_le_1_alt; lra). nra. }
+  pose proof (ln_le_sub1 (INR m + 1) ltac:(lra)) as Hln.
+  assert (X1 : INR m * sqrt b <= e / 8).
+  { replace (e / 8) with (INR m * s) by (unfold s; field; lra). apply Rmult_le_compat_l; lra. }
+  assert (X2 : b * ln (INR m + 1) <= sqrt b * INR m) by (apply Rmult_le_compat; try lra; rewrite <- ln_1; apply ln_nondecr; lra).
+  assert (X3 : g * ln (INR m + 1) = p1 * ln (INR m + 1) - b * ln (INR m + 1)) by (unfold g; ring). lra.
 Qed.

@@ -83,6 +83,12 @@ def test_no_pair_of_four_tokens_is_accepted_less_often(lenience):
         assert share >= float(sampling_acceptance(mean, lenience, digits=20)) - 1e-12
 
 
+@pytest.mark.parametrize("row", [None, ["0.9", "0.1"]])
+@pytest.mark.parametrize("kl", ["1e-140", "1e-30", "1e-5"])
+def test_no_acceptance_is_above_one(kl, row):
+    assert sampling_acceptance(kl, probabilities=row, digits=5).upper <= 1
+
+
 def test_concave_rejection():
     at = [float(sampling_acceptance(Fraction(k, 8), "1/2", digits=20)) for k in range(1, 24)]
     assert all(low + high >= 2 * middle for low, middle, high in zip(at, at[1:], at[2:], strict=False))

@@ -9,7 +9,7 @@ import pytest
 import sympy
 from flint import fmpq
 
-from draftcert.numerics import sharpness, validate
+from draftcert.numerics import sampling_acceptance, sharpness, validate
 from draftcert.numerics.agreement import COMPARED, solve_row
 from draftcert.numerics.attack import attack, is_rejected
 from draftcert.numerics.balls import to_mpf
@@ -122,6 +122,16 @@ def test_a_crash_is_a_failure_with_its_input(monkeypatch):
     assert failure
     assert failure["error"].startswith("ZeroDivisionError")
     assert failure["minimal"]["tokens"] == 2
+
+
+def test_sampling_is_judged_by_convex_programs(monkeypatch):
+    case = next(case for case in cases("quick", 0) if case.family == "extremal" and case.index == 1)
+    assert run_case(case).failure is None
+    module = sys.modules[run_case.__module__]
+    monkeypatch.setattr(module, "sampling_acceptance", lambda kl, *at, **row: sampling_acceptance(kl * 2, *at, **row))
+    failure = run_case(case).failure
+    assert failure
+    assert "sampling at" in failure["error"]
 
 
 def test_bounds_are_part_of_a_run(monkeypatch, tmp_path):

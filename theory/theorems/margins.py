@@ -137,7 +137,7 @@ M4 = Theorem(
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {b: _low}),),
     bounds=(RuleBound(TOP_M, End.INFIMUM, (_TOP_M_LEAST,), (Range(V, m + k, oo),)),),
-    formal=("M4_lower_bound", "M4_sharp", "M4_candidates", "M4_candidates_sharp"),
+    formal=("M4_candidates", "M4_candidates_sharp"),
 )
 
 # ---- M5 --------------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ M5 = Theorem(
             attained=False,
         ),
     ),
-    formal=("M5_lower_bound", "M5_candidates", "M5_candidates_sharp"),
+    formal=("M5_candidates", "M5_candidates_sharp", "M7_lower_bound"),
 )
 
 _low, _high = (1 - g) / (m + 1), (1 + m * g) / (m + 1)
@@ -396,7 +396,7 @@ M3 = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {b: alpha * _turn}),),
-    formal=("M3_lower_bounds", "M3_sharp", "M3_candidates", "M3_candidates_sharp", "M2_M3_runner_up_rejected"),
+    formal=("M3_candidates", "M3_candidates_sharp", "M7_lower_bound", "M2_M3_runner_up_rejected"),
     bounds=(
         RuleBound(
             MULTIPLICATIVE,
@@ -528,5 +528,5 @@ M2 = Theorem(
             attained=False,
         ),
     ),
-    formal=("M2_lower_bounds", "M2_lower_bounds_accepted_runner_up", "M2_candidates", "M2_M3_runner_up_rejected"),
+    formal=("M2_candidates", "crowded_rows", "M7_lower_bound", "M2_M3_runner_up_rejected"),
 )

@@ -151,7 +151,7 @@ B2_CONTINUOUS = Theorem(
             SumProof(facts=(_cut, -S.One)),
         ),
     ),
-    formal=("B2_guarantee", "B2_tight", "B2c_lorenz_bound"),
+    formal=("B2_guarantee", "B2_tight", "B2c_lorenz_bound", "B2c_attained"),
 )
 
 # ---- B4 --------------------------------------------------------------------------------------------------------
@@ -368,5 +368,5 @@ B4 = Theorem(
             "the largest value for two unlisted tokens",
         ),
     ),
-    formal=("T6_order", "B4_multipliers", "B4_lumped"),
+    formal=("T6_order", "B4_multipliers", "B4_upper", "B4_lumped"),
 )

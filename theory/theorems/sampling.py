@@ -62,6 +62,7 @@ S1 = Theorem(
             SumProof(facts=(S.One, -S.One)),
         ),
     ),
+    formal=("S1_acceptance",),
     citation=LEVIATHAN,
 )
 
@@ -150,6 +151,7 @@ S2 = Theorem(
         Equal(1 - _draft + _target / LENIENCE, _ACCEPTANCE, _RATIOS),
         Equal(_ACCEPTANCE, TANGENT.xreplace({kl: _KL}), _RATIOS),
     ),
+    formal=("S2_least_acceptance", "S2_sharp"),
     citation="Fedotov, Harremoes and Topsoe, IEEE Trans. Inf. Theory 49 (2003) 1491-1498, for l = 1; draftcert",
 )
 
@@ -218,6 +220,7 @@ S2_ROW = Theorem(
             SumProof(facts=(log(_inside), log(_outside))),
         ),
     ),
+    formal=("S2_coins",),
 )
 
 # ---- S3 --------------------------------------------------------------------------------------------------------
@@ -265,6 +268,7 @@ S3 = Theorem(
             ),
         ),
     ),
+    formal=("S3_mean",),
 )
 
 # ---- S5 --------------------------------------------------------------------------------------------------------

@@ -264,7 +264,7 @@ M1 = Theorem(
     ),
     worked_points=T5.worked_points[:1],
     establishes=(Establishes(PHI, {x: g}), Establishes(STRICT_GREEDY, {s: _mass_at_dust})),
-    formal=("M1_bounds", "M1_attained", "M1_supremum"),
+    formal=("M1_bounds", "M1_attained", "M6_supremum"),
     bounds=(
         RuleBound(RULE, End.INFIMUM, (M1_INFIMUM,), _ONE_CANDIDATE),
         RuleBound(RULE, End.SUPREMUM, (_SUPREMUM,), _ONE_CANDIDATE),

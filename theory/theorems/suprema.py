@@ -192,6 +192,7 @@ MS = Theorem(
         RuleBound(MARS, End.INFIMUM, OfRule(STRICT_GREEDY)),
         RuleBound(MARS, End.SUPREMUM, OfRule(TOP_M, (S(2),))),
     ),
+    formal=("MS_upper_bounds", "crowded_rows"),
 )
 
 # ---- nothing rejected ------------------------------------------------------------------------------------------
@@ -308,7 +309,7 @@ MI = Theorem(
         RuleBound(ABSOLUTE, End.SUPREMUM, oo, (_FINITE, Range(g, S.Zero, 1 - (V - m + 1) * tau))),
         *both_ends(TOP_M, oo, (Range(V, m + 1, m + k - 1),)),
     ),
-    formal=("certificate_exists",),
+    formal=("certificate_exists", "MI_all_accepted"),
 )
 
 # ---- M3, the first token known ---------------------------------------------------------------------------------
@@ -419,5 +420,5 @@ M3_TOP = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: (1 - alpha) * top, b: alpha * top}),),
-    formal=("M3_candidates",),
+    formal=("M3_candidates", "M3p_sharp", "first_alone", "M3p_supremum", "T4_ceiling"),
 )

@@ -170,7 +170,7 @@ M5_VOCABULARY = Theorem(
             attained=False,
         ),
     ),
-    formal=("M5v_candidates", "M5v_candidates_sharp"),
+    formal=("M5v_candidates", "crowded_rows"),
 )
 
 # ---- M3, the margin known --------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ M3_VOCABULARY = Theorem(
             sharp=False,
         ),
     ),
-    formal=("M3v_candidates",),
+    formal=("M3v_candidates", "crowded_rows"),
 )
 
 # ---- M3, the first token known ---------------------------------------------------------------------------------
@@ -373,5 +373,5 @@ M3_TOP_VOCABULARY = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: top - alpha * top, b: alpha * top}),),
-    formal=("M3_candidates",),
+    formal=("M3_candidates", "M3pv_candidates", "crowded_rows"),
 )
