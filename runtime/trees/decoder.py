@@ -90,7 +90,7 @@ class GreedyTreeDecoder:
     the target's own greedy output, whatever the drafter; a relaxed rule may differ from it. `choice`: which path a
     relaxed rule takes (`verify`). `max_nodes`: nodes of a tree, the root included, at most. `latency`: only as many
     nodes as pay for themselves by this table of the target's latency, or by the one "measured" on this machine (once,
-    then cached); `None`: as many as there may be. `fast`: use the forward pass of `few_rows` where there is one for the
+    then cached); `None`: as many as there may be. `fast`: use the forward pass of `FewRows` where it describes the
     model; without, transformers' own. `fixed_shapes`: passes of few fixed shapes, which on a GPU are recorded as CUDA
     graphs.
 

@@ -11,14 +11,14 @@ import torch
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ..models.graphs import Graphs
-from ..models.layers.few_rows import few_rows
+from ..models.layers.few_rows import FewRows, NotDescribedError
 from .tree import Tree
 
 if TYPE_CHECKING:
     from ..models.caches import TreeCache
 
 _PIECE = 128
-"""Tokens of a prompt that `few_rows` takes at once: more are no faster, and need more memory."""
+"""Tokens of a prompt that `FewRows` takes at once: more are no faster, and need more memory."""
 Seen = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Whether a token at the first position sees one at the second, which is not behind it."""
 
@@ -26,8 +26,9 @@ Seen = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 class TreeForward:
     """A target or draft model that evaluates trees. Logits `[nodes, vocab]` of every tree come back.
 
-    `fast`: where `few_rows` has a faster forward pass than transformers', use it. `fixed_shapes`: trees are padded to
-    1, 2, 4, 8, ... nodes and attend over the whole cache, so that on a GPU each such pass is one CUDA graph.
+    `fast`: use the faster forward pass `FewRows` instead of transformers' where the model is described; else
+    `not_fast` says why it is not. `fixed_shapes`: trees are padded to 1, 2, 4, 8, ... nodes and attend over the whole
+    cache, so that on a GPU each such pass is one CUDA graph.
 
     Raises:
         DraftcertError: a model whose state cannot be taken back, that takes no positions, or no tree mask.
@@ -55,7 +56,13 @@ class TreeForward:
         self._seen = _seen(model, self.config)
         # As transformers makes masks for each: eager attention adds them to the scores.
         self._additive = self.config._attn_implementation == "eager"
-        self.few_rows = few_rows(model) if fast and not fixed_shapes else None
+        self.few_rows: FewRows | None = None
+        self.not_fast = "not asked for"
+        if fast and not fixed_shapes:
+            try:
+                self.few_rows = FewRows(model)
+            except NotDescribedError as reason:
+                self.not_fast = str(reason)
         self.fixed_shapes = fixed_shapes
         self._graphs = Graphs(self.fixed_pass, model.device)
         self._kept: TreeCache | None = None
