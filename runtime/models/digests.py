@@ -87,7 +87,10 @@ def _digest(facts: list[Any]) -> str:
 
 
 def _modules(model: Any) -> Iterator[Any]:
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
     yield model.config.to_json_string(use_diff=False)
+    yield ALL_ATTENTION_FUNCTIONS.get(model.config._attn_implementation)
     yield [getattr(torch.nn.modules.module, f"_global{hooks}") for hooks in _HOOKS]
     for name, module in model.named_modules():
         own = {key: value for key, value in vars(module).items() if key not in _OF_EVERY_MODULE and value is not None}

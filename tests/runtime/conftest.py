@@ -35,7 +35,12 @@ CONFIGS: dict[str, Any] = {
     "mistral-window": lambda: transformers.MistralConfig(**SIZES, **TOKENS, sliding_window=9),
     "gemma": lambda: transformers.GemmaConfig(**SIZES, **TOKENS),
     "gemma2": lambda: transformers.Gemma2Config(
-        **SIZES, **TOKENS, sliding_window=9, attn_logit_softcapping=4.0, final_logit_softcapping=20.0
+        **SIZES,
+        **TOKENS,
+        sliding_window=9,
+        attn_logit_softcapping=4.0,
+        final_logit_softcapping=20.0,
+        tie_word_embeddings=False,
     ),
     "gemma3-window": lambda: transformers.Gemma3TextConfig(
         **SIZES, **TOKENS, sliding_window=9, layer_types=["sliding_attention", "full_attention"]
