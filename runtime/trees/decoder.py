@@ -257,6 +257,17 @@ class GreedyTreeDecoder:
         facts = {"scores": found.scores, "logits": found.logits, cache: found.past_key_values}
         return GenerateDecoderOnlyOutput(sequences=found.sequences, **facts)  # type: ignore[arg-type]
 
+    @property
+    def same_bits(self) -> str | None:
+        """A name for the model as it stands and its arithmetic, where both leave outputs no room: else `None`.
+
+        Any two outputs for one prompt and settings by decoders of one such name are the same: with trees or without,
+        alone or in a batch. It takes strict greedy acceptance and the forward pass `FewRows`, which gives a row of
+        logits the same bits in any company.
+        """
+        with self._engine(reach=0) as engine:
+            return engine.same_bits if self.rule == strict_greedy() else None
+
     @contextmanager
     def _engine(self, reach: int) -> Iterator[TreeForward]:
         """An engine for the model as it stands, tried up to texts of length `reach`, that no other call uses."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ import torch
 
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
+from ..models.digests import content
 from ..models.graphs import Graphs
 from ..models.layers.few_rows import FewRows, NotDescribedError
 from .tree import Tree
@@ -66,6 +69,14 @@ class TreeForward:
         self.fixed_shapes = fixed_shapes
         self._graphs = Graphs(self.fixed_pass, model.device)
         self._kept: TreeCache | None = None
+
+    @property
+    def same_bits(self) -> str | None:
+        """Names all that a row of logits depends on, to the last bit, beside its text; `None`: also on its company."""
+        if self.few_rows is None:
+            return None
+        facts = [content(self.model), *self.few_rows.arithmetic()]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
     def new_cache(self, prompts: Sequence[int], extra: int) -> TreeCache:
         """A cache for prompts of these lengths with `extra` tokens each.

@@ -233,7 +233,7 @@ def _norm(module: Any) -> Norm:
 
 
 def _rows(module: Any, names: tuple[str, ...], parts: int, first: int | None = None) -> list[Rows]:
-    """So many parts of these linear layers: each one's outputs, or those of a single one, the first part `first` long."""
+    """So many parts of these layers: each one's outputs, or those of a single one, the first part `first` long."""
     linears = [getattr(module, name) for name in names]
     for name, linear in zip(names, linears, strict=True):
         if type(linear) is not torch.nn.Linear or code_of(torch.nn.Linear):

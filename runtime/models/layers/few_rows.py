@@ -37,9 +37,9 @@ class FewRows:
     """
 
     def __init__(self, model: Any, level: int = -1):
-        if library() is None:
+        if (kernels := library()) is None:
             raise NotDescribedError("the layer kernels cannot be compiled")
-        self.level, self._model = level, describe(model)
+        self.level, self._library, self._model = level, kernels, describe(model)
         self._layers = (Layer * len(self._model.layers))()
         for target, layer in zip(self._layers, self._model.layers, strict=True):
             for name, value in (layer.sizes | layer.factors).items():
@@ -82,9 +82,13 @@ class FewRows:
 
     def described(self) -> list[Any]:
         """What its speed depends on beside the model: the compiled kernels, and how the weights are stored."""
-        kernels = library()
         formats = {getattr(layer, name).format for layer in self._layers for name in MATRICES}
-        return [kernels and Path(kernels._name).name, sorted(formats | {self._head.format})]
+        return [Path(self._library._name).name, sorted(formats | {self._head.format})]
+
+    def arithmetic(self) -> list[Any]:
+        """What the bits of logits depend on beside model and text: kernels, instruction set, torch's own functions."""
+        level = self._library.draftcert_widest() if self.level < 0 else self.level
+        return [Path(self._library._name).name, level, torch.__version__, torch.backends.cpu.get_cpu_capability()]
 
     def __call__(
         self, tokens: Tensor, masks: dict[str, Tensor], positions: Tensor, cache: TreeCache, last: Tensor | None = None

@@ -103,19 +103,20 @@ constexpr const Kernels* kLevels[] = {
 #endif
 };
 
-// The kernels of a level, -1 for the widest; null where the machine lacks it.
-const Kernels* kernels(int level) {
+int widest() {
 #ifdef DRAFTCERT_X86
   static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                                __builtin_cpu_supports("f16c");
   static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                                  __builtin_cpu_supports("avx512dq");
-  int widest = has_avx512 ? 2 : has_avx2 ? 1 : 0;
+  return has_avx512 ? 2 : has_avx2 ? 1 : 0;
 #else
-  int widest = 0;
+  return 0;
 #endif
-  return level > widest ? nullptr : kLevels[level < 0 ? widest : level];
 }
+
+// The kernels of a level, -1 for the widest; null where the machine lacks it.
+const Kernels* kernels(int level) { return level > widest() ? nullptr : kLevels[level < 0 ? widest() : level]; }
 
 constexpr int64_t kWorthThreads = 4096;  // numbers from which another thread pays
 
@@ -255,6 +256,8 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
 }
 
 }  // namespace
+
+extern "C" int draftcert_widest() { return widest(); }
 
 extern "C" int draftcert_layers(const draftcert_shape* shape, const draftcert_layer* layers, float* hidden, int threads,
                                 int level) {

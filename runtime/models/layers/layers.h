@@ -45,6 +45,9 @@ struct draftcert_shape {
   const int64_t* lengths;  // of each sequence: where its nodes' keys and values go
 };
 
+// The level that -1 stands for.
+extern "C" int draftcert_widest();
+
 // Takes the embedded nodes `hidden` [batch, nodes, hidden] through all layers, in place, and writes their keys and values
 // into the cache. What a node becomes depends on itself and on the keys and values it sees, in their order, alone: to the
 // last bit, whatever else is there.

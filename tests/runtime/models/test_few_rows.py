@@ -184,7 +184,10 @@ SETTINGS: dict[str, tuple[str, Any]] = {
         lambda model: setattr(model.model.layers[0].post_attention_layernorm, "variance_epsilon", 300.0),
     ),
     "a scale": ("smollm3", lambda model: setattr(model.model.layers[0].self_attn, "scaling", 5.0)),
-    "a cap of scores": ("gemma2", lambda model: setattr(model.model.layers[0].self_attn, "attn_logit_softcapping", 0.1)),
+    "a cap of scores": (
+        "gemma2",
+        lambda model: setattr(model.model.layers[0].self_attn, "attn_logit_softcapping", 0.1),
+    ),
     "no cap of scores": (
         "gemma2",
         lambda model: [
