@@ -37,8 +37,7 @@ def doctor(
     try:
         with err.status("evaluating trees and the plain model"):
             tried = self_test(target.model, length)
-            engine = TreeForward(target.model)
-            not_fast = None if engine.few_rows else engine.not_fast
+            not_fast = TreeForward(target.model).not_fast
     except DraftcertError as error:
         refusal = str(error)
     later = [change for change in lengths_of_change(target.model) if change > length]

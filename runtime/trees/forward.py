@@ -60,10 +60,10 @@ class TreeForward:
         # As transformers makes masks for each: eager attention adds them to the scores.
         self._additive = self.config._attn_implementation == "eager"
         self.few_rows: FewRows | None = None
-        self.not_fast = "not asked for"
+        self.not_fast: str | None = "not asked for"
         if fast and not fixed_shapes:
             try:
-                self.few_rows = FewRows(model)
+                self.few_rows, self.not_fast = FewRows(model), None
             except NotDescribedError as reason:
                 self.not_fast = str(reason)
         self.fixed_shapes = fixed_shapes

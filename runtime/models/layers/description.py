@@ -31,14 +31,13 @@ NORMS: dict[str, tuple[str, float]] = {
 }
 """Where epsilon is, and what is added to the weight."""
 ATTENTIONS: dict[str, tuple[str, ...]] = {
-    "llama.LlamaAttention": ("q_proj", "k_proj", "v_proj"),
-    "mistral.MistralAttention": ("q_proj", "k_proj", "v_proj"),
-    "qwen2.Qwen2Attention": ("q_proj", "k_proj", "v_proj"),
-    "qwen3.Qwen3Attention": ("q_proj", "k_proj", "v_proj"),
-    "smollm3.SmolLM3Attention": ("q_proj", "k_proj", "v_proj"),
-    "gemma2.Gemma2Attention": ("q_proj", "k_proj", "v_proj"),
-    "gemma3.Gemma3Attention": ("q_proj", "k_proj", "v_proj"),
-    "olmo2.Olmo2Attention": ("q_proj", "k_proj", "v_proj"),
+    **dict.fromkeys(
+        (
+            *("llama.LlamaAttention", "mistral.MistralAttention", "qwen2.Qwen2Attention", "qwen3.Qwen3Attention"),
+            *("smollm3.SmolLM3Attention", "gemma2.Gemma2Attention", "gemma3.Gemma3Attention", "olmo2.Olmo2Attention"),
+        ),
+        ("q_proj", "k_proj", "v_proj"),
+    ),
     "phi3.Phi3Attention": ("qkv_proj",),
 }
 """What makes queries, keys and values: a product each, or one."""
@@ -247,15 +246,15 @@ def _rows(module: Any, names: tuple[str, ...], parts: int, first: int | None = N
 
 
 def _activation(module: Any) -> tuple[float, float]:
-    name = type(module).__name__
-    x = torch.linspace(-20, 20, 101)
-    linear, cubic = ACTIVATIONS.get(name, (0.0, 0.0))
-    with torch.inference_mode():
-        if name not in ACTIVATIONS or not torch.allclose(
-            module(x), x * torch.sigmoid(linear * x + cubic * x**3), atol=1e-5
-        ):
-            raise NotDescribedError(f"the activation {name} is not known")
-    return linear, cubic
+    import transformers
+
+    name, x = type(module).__name__, torch.linspace(-20, 20, 101)
+    if type(module) in (getattr(place, name, None) for place in (torch.nn, transformers.activations)):
+        linear, cubic = ACTIVATIONS.get(name, (0.0, 0.0))
+        with torch.inference_mode():
+            if torch.allclose(module(x), x * torch.sigmoid(linear * x + cubic * x**3), atol=1e-5):
+                return linear, cubic
+    raise NotDescribedError(f"the activation {name} is not known")
 
 
 def _cap(value: float | None) -> float:

@@ -106,7 +106,7 @@ def test_the_name_of_the_promise_is_that_of_model_and_arithmetic(tiny: Any) -> N
         model.lm_head.weight.mul_(2)
     assert with_trees.same_bits not in (promised, None)
     for nothing in (
-        GreedyTreeDecoder(model, rule="top_k(2)", latency=None),
+        GreedyTreeDecoder(model, rule="top_m(2)", latency=None),
         GreedyTreeDecoder(model, latency=None, fast=False),
         GreedyTreeDecoder(tiny("gpt2"), latency=None),
     ):
