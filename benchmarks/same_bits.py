@@ -183,7 +183,8 @@ def main() -> int:
                 return 1
         rows.update({kind: compared, format.name: compared, f"instruction set {level}": compared})
     result = {"rows": sum(rows[kind] for kind in CONFIGS), "unequal": 0, "seed": options.seed, "of": rows}
-    result |= {"seconds": round(time.perf_counter() - start), "torch": torch.__version__}
+    result |= {"seconds": round(time.perf_counter() - start)}
+    result |= {"torch": torch.__version__, "transformers": transformers.__version__}
     result |= {"processor": processor(), "machine": platform.machine()}
     print(json.dumps(result))
     if options.output:
