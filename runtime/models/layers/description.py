@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import pi, sqrt
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 import torch
@@ -161,8 +162,9 @@ def describe(model: Any) -> ModelDescription:
     if torch.nn.modules.module._has_any_global_hook():
         raise NotDescribedError("all modules have hooks")
     for name, module in model.named_modules():
-        if "forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks:
-            raise NotDescribedError(f"{name} has a hook, or a forward of its own")
+        own = any(isinstance(getattr(type(module), key, None), FunctionType) for key in vars(module))
+        if own or module._forward_hooks or module._forward_pre_hooks:
+            raise NotDescribedError(f"{name or 'the model'} has a hook, or a method of its own")
     for name, parameter in model.named_parameters():
         if not suits(parameter):
             raise NotDescribedError(f"{name} is no dense float32 tensor on the CPU")
@@ -283,7 +285,7 @@ def _known(name: str) -> set[str]:
     """The code of one of transformers' classes as it comes."""
     module, _, kind = name.partition(".")
     code = code_of(getattr(importlib.import_module(f"transformers.models.{module}.modeling_{module}"), kind))
-    own = any(place.endswith(f"{kind}.forward") and _is_transformers(file) for file, place in code)
+    own = any(place == f"{kind}.forward" and _is_transformers(file) for file, place in code)
     if not own or not all(_is_transformers(file) for file, _ in code):
         raise NotDescribedError(f"{name} of transformers was changed")
     return set(code.values())

@@ -266,9 +266,13 @@ class Subclass(torch.Tensor):
 UNKNOWN: dict[str, tuple[str, Any]] = {
     "the code of GPT2LMHeadModel is not known": ("gpt2", lambda model: None),
     "model.embed_tokens.weight is no dense float32 tensor on the CPU": ("llama", lambda model: model.bfloat16()),
-    "model.layers.1.mlp has a hook, or a forward of its own": (
+    "model.layers.1.mlp has a hook, or a method of its own": (
         "llama",
         lambda model: model.model.layers[1].mlp.register_forward_hook(lambda *_: None),
+    ),
+    "model.layers.0.input_layernorm has a hook, or a method of its own": (
+        "gemma2",
+        lambda model: setattr(model.model.layers[0].input_layernorm, "_norm", lambda x: 2 * x),
     ),
     "q_proj is a Adapter that is no plain linear layer": (
         "gemma2",
