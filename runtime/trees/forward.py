@@ -14,7 +14,8 @@ from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ..models.digests import content
 from ..models.graphs import Graphs
-from ..models.layers.few_rows import FewRows, NotDescribedError
+from ..models.layers.description import NotDescribedError
+from ..models.layers.few_rows import FewRows
 from .tree import Tree
 
 if TYPE_CHECKING:

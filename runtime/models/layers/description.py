@@ -64,13 +64,16 @@ ROTATIONS = {
     "gemma3.Gemma3RotaryEmbedding": True,
 }
 """Whether kinds of attention are rotated differently."""
-BODIES = dict.fromkeys(
+BODIES: dict[str, None] = dict.fromkeys(
     (
         *("llama.LlamaModel", "mistral.MistralModel", "qwen2.Qwen2Model", "gemma.GemmaModel", "gemma2.Gemma2Model"),
         *("gemma3.Gemma3TextModel", "granite.GraniteModel"),
     )
 )
-MODELS = dict.fromkeys(("llama.LlamaForCausalLM", "gemma2.Gemma2ForCausalLM", "granite.GraniteForCausalLM"))
+MODELS: dict[str, None] = dict.fromkeys(
+    ("llama.LlamaForCausalLM", "gemma2.Gemma2ForCausalLM", "granite.GraniteForCausalLM")
+)
+"""What is around the layers, and around that: nothing to look up but that it is known."""
 _GELU = sqrt(8 / pi)
 ACTIVATIONS = {
     **dict.fromkeys(("SiLU", "SiLUActivation"), (1.0, 0.0)),
@@ -115,10 +118,10 @@ class LayerDescription:
     number: int
     kind: str
     rotated: bool
-    sizes: Mapping[str, int]
-    factors: Mapping[str, float]
-    norms: Mapping[str, Norm]
-    matrices: Mapping[str, Rows]
+    sizes: dict[str, int]
+    factors: dict[str, float]
+    norms: dict[str, Norm]
+    matrices: dict[str, Rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,10 +251,10 @@ def _rows(module: Any, names: tuple[str, ...], parts: int, first: int | None = N
 
 
 def _activation(module: Any) -> tuple[float, float]:
-    import transformers
+    from transformers import activations
 
     name, x = type(module).__name__, torch.linspace(-20, 20, 101)
-    if type(module) in (getattr(place, name, None) for place in (torch.nn, transformers.activations)):
+    if type(module) in (getattr(place, name, None) for place in (torch.nn, activations)):
         linear, cubic = ACTIVATIONS.get(name, (0.0, 0.0))
         with torch.inference_mode():
             if torch.allclose(module(x), x * torch.sigmoid(linear * x + cubic * x**3), atol=1e-5):

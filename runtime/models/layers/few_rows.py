@@ -8,8 +8,9 @@ and of many rows do there; here those of one row and of many rows are equal.
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from .bindings import MATRICES, Layer, Shape, Stored, library, linear, normed, r
 from .description import Norm, NotDescribedError, Rows, describe
 
 if TYPE_CHECKING:
-    from ..caches import TreeCache
+    from ..caches import TreeCache, TreeLayer
 
 
 class FewRows:
@@ -42,7 +43,7 @@ class FewRows:
         self.level, self._library, self._model = level, kernels, describe(model)
         self._layers = (Layer * len(self._model.layers))()
         for target, layer in zip(self._layers, self._model.layers, strict=True):
-            for name, value in (layer.sizes | layer.factors).items():
+            for name, value in chain(layer.sizes.items(), layer.factors.items()):
                 setattr(target, name, value)
         self.look_up()
 
@@ -110,7 +111,7 @@ class FewRows:
         shape = Shape(len(self._layers), batch, nodes, hidden.shape[-1], span, lengths.data_ptr())
         for target, layer in zip(self._layers, model.layers, strict=True):
             states = hidden.new_empty(batch, target.key_heads, 0, target.dimension)
-            keys, values = cache.layers[layer.number].room(span, states, states)
+            keys, values = cast("TreeLayer", cache.layers[layer.number]).room(span, states, states)
             target.keys, target.values, target.capacity = keys.data_ptr(), values.data_ptr(), keys.shape[2]
             target.starts, target.places = (part.data_ptr() for part in seen.get(layer.kind, everywhere))
             if layer.rotated:

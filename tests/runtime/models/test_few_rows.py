@@ -12,7 +12,8 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.llama import modeling_llama
 
 from draftcert.runtime.models.layers.bindings import linear
-from draftcert.runtime.models.layers.few_rows import FewRows, NotDescribedError
+from draftcert.runtime.models.layers.description import NotDescribedError
+from draftcert.runtime.models.layers.few_rows import FewRows
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.drafters import keep_layers
 from draftcert.runtime.trees.forward import TreeForward
