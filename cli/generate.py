@@ -78,7 +78,11 @@ def generate(
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     compare: Annotated[
-        bool, typer.Option(help="Also run transformers' greedy generate; exit 1 if strict greedy output differs.")
+        bool,
+        typer.Option(
+            help="Also run transformers' greedy generate, and where bits are promised greedy decoding without trees; "
+            "exit 1 if strict greedy output differs."
+        ),
     ] = False,
     show: Annotated[bool, typer.Option(help="Draw every draft tree with what was accepted, and why.")] = False,
     trace: Annotated[Path | None, typer.Option(help="Write every step as a line of JSON.")] = None,
@@ -109,6 +113,8 @@ def generate(
         with err.status("loading the drafter; a prior is asked of the target once per model"):
             drafted_by = drafter_by_name(drafter, target)
         decoder = GreedyTreeDecoder(target, drafted_by, acceptance, max_nodes, latency, choice=cast(Any, choice))
+        same_bits = decoder.same_bits
+        own = GreedyTreeDecoder(target, "none", latency=None) if compare and same_bits else None
         for item in asked:
             if not as_json:
                 show_prompt(item)
@@ -128,6 +134,8 @@ def generate(
             record = {"id": item.id, "prompt": item.text, "prompt_tokens": ids[0].tolist()} | describe(target, result)
             if compare:
                 record |= compare_with_greedy(target, ids, result, max_new_tokens)
+                if own is not None:
+                    record["lossless"] = own.generate(ids, max_new_tokens).tokens == result.tokens
             records.append(record)
             if not as_json:
                 out.print(_line(record), style="dim")
@@ -136,9 +144,11 @@ def generate(
             if result.finish_reasons == ["interrupted"]:
                 break
     if as_json:
-        print_json({"target": target.name, "rule": str(acceptance), "drafter": drafter, "prompts": records})
+        about = {"target": target.name, "rule": str(acceptance), "drafter": drafter, "same_bits": same_bits}
+        print_json(about | {"prompts": records})
     lossless = acceptance == parse_rule("strict_greedy")
-    finish(not lossless or all(record.get("identical", True) for record in records))
+    wrong = [name for record in records for name in ("identical", "lossless") if record.get(name) is False]
+    finish(not lossless or not wrong)
 
 
 def show_prompt(prompt: Prompt) -> None:
@@ -230,4 +240,6 @@ def _line(record: dict[str, Any]) -> str:
     if "speedup" in record:
         parts.append(f"{record['speedup']:.2f} x transformers greedy ({record['greedy_tokens_per_second']:.1f})")
         parts.append("identical" if record["identical"] else "DIFFERENT from greedy")
+    if "lossless" in record:
+        parts.append("lossless to the last bit" if record["lossless"] else "DIFFERENT from decoding without trees")
     return ", ".join(parts)

@@ -90,7 +90,7 @@ class GreedyTreeDecoder:
     the target's own greedy output, whatever the drafter; a relaxed rule may differ from it. `choice`: which path a
     relaxed rule takes (`verify`). `max_nodes`: nodes of a tree, the root included, at most. `latency`: only as many
     nodes as pay for themselves by this table of the target's latency, or by the one "measured" on this machine (once,
-    then cached); `None`: as many as there may be. `fast`: use the forward pass of `few_rows` where there is one for the
+    then cached); `None`: as many as there may be. `fast`: use the forward pass of `FewRows` where it describes the
     model; without, transformers' own. `fixed_shapes`: passes of few fixed shapes, which on a GPU are recorded as CUDA
     graphs.
 
@@ -256,6 +256,17 @@ class GreedyTreeDecoder:
         cache = "cache" if "cache" in inspect.signature(GenerateDecoderOnlyOutput).parameters else "past_key_values"
         facts = {"scores": found.scores, "logits": found.logits, cache: found.past_key_values}
         return GenerateDecoderOnlyOutput(sequences=found.sequences, **facts)  # type: ignore[arg-type]
+
+    @property
+    def same_bits(self) -> str | None:
+        """A name for the model as it stands and its arithmetic, where both leave outputs no room: else `None`.
+
+        Any two outputs for one prompt and settings by decoders of one such name are the same: with trees or without,
+        alone or in a batch. It takes strict greedy acceptance and the forward pass `FewRows`, which gives a row of
+        logits the same bits in any company.
+        """
+        with self._engine(reach=0) as engine:
+            return engine.same_bits if self.rule == strict_greedy() else None
 
     @contextmanager
     def _engine(self, reach: int) -> Iterator[TreeForward]:

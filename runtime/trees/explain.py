@@ -34,6 +34,7 @@ VERDICTS = {
     "different rule": "one output left the greedy token by more than noise, as a relaxed rule or sampling does",
     "true error": "neither output took the greedy token, and noise does not explain it",
     "engine fault": "logits of this engine are further off the plain model's than rounding explains: it is wrong",
+    "broken promise": "both runs promise the same bits, whatever noise there is: the engine of one was wrong",
 }
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Numbers of rows among which a row is evaluated."""
@@ -68,10 +69,12 @@ def explain(
     second: Sequence[int],
     second_prompt: Sequence[int] | None = None,
     rows: Sequence[int] = ROWS,
+    same_bits: bool = False,
 ) -> Explanation:
     """Find and name the first divergence of two outputs (token ids without the prompt) of `target`.
 
-    `rows`: how many rows the passes had that made the outputs; for the usual numbers if not given.
+    `rows`: how many rows the passes had that made the outputs; for the usual numbers if not given. `same_bits`: both
+    are outputs by one `GreedyTreeDecoder.same_bits`; then no tie and no noise excuses a difference.
 
     Raises:
         DraftcertError: an empty prompt, a token outside the target's vocabulary, or a model that is not causal.
@@ -111,6 +114,8 @@ def explain(
     below_top = [float(row[greedy]) - logit for logit in logits]
     if max(float(distance(other, row)) for other in others) > allowed:
         verdict = "engine fault"
+    elif same_bits:
+        verdict = "broken promise"
     elif logits[0] == logits[1] and max(below_top) == 0:
         verdict = "exact tie"
     elif max(below_top) <= 2 * noise:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +12,17 @@ import torch
 
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
+from ..models.digests import content
 from ..models.graphs import Graphs
-from ..models.layers.few_rows import few_rows
+from ..models.layers.description import NotDescribedError
+from ..models.layers.few_rows import FewRows
 from .tree import Tree
 
 if TYPE_CHECKING:
     from ..models.caches import TreeCache
 
 _PIECE = 128
-"""Tokens of a prompt that `few_rows` takes at once: more are no faster, and need more memory."""
+"""Tokens of a prompt that `FewRows` takes at once: more are no faster, and need more memory."""
 Seen = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Whether a token at the first position sees one at the second, which is not behind it."""
 
@@ -26,8 +30,9 @@ Seen = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 class TreeForward:
     """A target or draft model that evaluates trees. Logits `[nodes, vocab]` of every tree come back.
 
-    `fast`: where `few_rows` has a faster forward pass than transformers', use it. `fixed_shapes`: trees are padded to
-    1, 2, 4, 8, ... nodes and attend over the whole cache, so that on a GPU each such pass is one CUDA graph.
+    `fast`: use the faster forward pass `FewRows` instead of transformers' where the model is described; else
+    `not_fast` says why it is not. `fixed_shapes`: trees are padded to 1, 2, 4, 8, ... nodes and attend over the whole
+    cache, so that on a GPU each such pass is one CUDA graph.
 
     Raises:
         DraftcertError: a model whose state cannot be taken back, that takes no positions, or no tree mask.
@@ -55,10 +60,24 @@ class TreeForward:
         self._seen = _seen(model, self.config)
         # As transformers makes masks for each: eager attention adds them to the scores.
         self._additive = self.config._attn_implementation == "eager"
-        self.few_rows = few_rows(model) if fast and not fixed_shapes else None
+        self.few_rows: FewRows | None = None
+        self.not_fast: str | None = "not asked for"
+        if fast and not fixed_shapes:
+            try:
+                self.few_rows, self.not_fast = FewRows(model), None
+            except NotDescribedError as reason:
+                self.not_fast = str(reason)
         self.fixed_shapes = fixed_shapes
         self._graphs = Graphs(self.fixed_pass, model.device)
         self._kept: TreeCache | None = None
+
+    @property
+    def same_bits(self) -> str | None:
+        """Names all that a row of logits depends on, to the last bit, beside its text; `None`: also on its company."""
+        if self.few_rows is None:
+            return None
+        facts = [content(self.model), *self.few_rows.arithmetic()]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
     def new_cache(self, prompts: Sequence[int], extra: int) -> TreeCache:
         """A cache for prompts of these lengths with `extra` tokens each.

@@ -61,7 +61,8 @@ def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
     noise = max(float(distance(other, alone).max()) for other in others)
     behind = float(distance(changed[:-1], alone[:-1]).max()) if last > 1 else 0.0
     finite = alone.where(alone.isfinite(), 0)
-    size, unit = float(finite.double().pow(2).mean().sqrt()), torch.finfo(model.dtype).eps
+    size = float(finite.double().pow(2).mean().sqrt())
+    unit = max(torch.finfo(dtype).eps for dtype in (model.dtype, torch.float32))  # transformers' norms are in float32
     if behind > max(noise, min(64 * unit, unit**0.5) * size):  # causal: computed from the same numbers again
         raise DraftcertError(
             f"{type(model).__name__} is no causal model as it is: a token changes logits before it by {behind:.2g}"

@@ -98,4 +98,8 @@ def test_generate_compares_traces_and_explains(draftcert, tmp_path):
     assert run.returncode == 1, run.stderr
     (explained,) = json.loads(run.stdout)["outputs"]
     assert explained["position"] == 3
+    assert explained["verdict"] == "broken promise"
+    changed["same_bits"] = None
+    second.write_text(json.dumps(changed))
+    (explained,) = json.loads(draftcert("explain", first, second, "--json").stdout)["outputs"]
     assert explained["verdict"] in ("different rule", "true error")

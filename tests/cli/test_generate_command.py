@@ -50,7 +50,7 @@ def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
     run = generate(draftcert, folder, f"recycling:prior,static+lookup+layers:0+{folder}", "--cost-aware")
     assert run.returncode == 0, run.stdout + run.stderr
     (record,) = json.loads(run.stdout)["prompts"]
-    assert record["identical"] is True
+    assert record["identical"] is record["lossless"] is True
     assert record["new_tokens"] == 24
     assert record["tokens_per_pass"] > 1.5  # the assistant is the target itself
     # What follows each token was asked once, and is kept for the next time.
@@ -71,7 +71,17 @@ def test_doctor(draftcert, folder):
     run = draftcert("doctor", folder, "--json")
     found = json.loads(run.stdout)
     assert (run.returncode, found["right"], found["tried"], found["later"]) == (0, True, [0], [])
-    assert "right" in draftcert("doctor", folder).stdout
+    assert found["not_fast"] is None
+    said = draftcert("doctor", folder).stdout
+    assert "right" in said
+    assert "the same bits in any company" in said
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    model.config.update({"hidden_act": "relu"})
+    model.save_pretrained(folder)
+    run = draftcert("doctor", folder)
+    assert run.returncode == 0
+    assert "through transformers' layers" in run.stdout.lower().replace("\n", " ")
+    assert "the activation ReLU is not known" in run.stdout.replace("\n", " ")
     tokens = json.loads((folder / "config.json").read_text())["vocab_size"]
     sizes: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
     sizes["intermediate_size"] = 16

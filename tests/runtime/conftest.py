@@ -35,8 +35,31 @@ CONFIGS: dict[str, Any] = {
     "mistral": lambda: transformers.MistralConfig(**SIZES, **TOKENS, sliding_window=None),
     "mistral-window": lambda: transformers.MistralConfig(**SIZES, **TOKENS, sliding_window=9),
     "gemma": lambda: transformers.GemmaConfig(**SIZES, **TOKENS),
+    "gemma2": lambda: transformers.Gemma2Config(
+        **SIZES,
+        **TOKENS,
+        sliding_window=9,
+        attn_logit_softcapping=4.0,
+        final_logit_softcapping=20.0,
+        tie_word_embeddings=False,
+    ),
     "gemma3-window": lambda: transformers.Gemma3TextConfig(
         **SIZES, **TOKENS, sliding_window=9, layer_types=["sliding_attention", "full_attention"]
+    ),
+    "phi3": lambda: transformers.Phi3Config(
+        **SIZES,
+        **TOKENS,
+        sliding_window=9,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5},
+    ),
+    "olmo2": lambda: transformers.Olmo2Config(**SIZES, **TOKENS),
+    "granite": lambda: transformers.GraniteConfig(
+        **SIZES,
+        **TOKENS,
+        embedding_multiplier=3.0,
+        residual_multiplier=0.4,
+        attention_multiplier=0.3,
+        logits_scaling=2.0,
     ),
     "gpt2": lambda: transformers.GPT2Config(vocab_size=61, n_embd=32, n_layer=2, n_head=4, n_positions=256, **TOKENS),
 }

@@ -1,4 +1,4 @@
-"""Layers of a Llama-like decoder on a CPU for the few rows of a draft tree, in float32 arithmetic.
+"""Layers of a decoder on a CPU for the few rows of a draft tree, in float32 arithmetic.
 
 For few rows the time goes into reading the weights; these kernels read them once, at the speed of the memory and as
 they are stored, where a matrix library needs them as float32 and takes up to twice as long for that. `layers.h` says
@@ -28,19 +28,30 @@ class Matrix(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("format", ctypes.c_int64)]
 
 
+class Norm(ctypes.Structure):
+    """`draftcert_norm`."""
+
+    _fields_ = [("weight", ctypes.c_void_p), ("size", ctypes.c_int64), ("epsilon", ctypes.c_float)]
+
+
+SIZES = ("heads", "key_heads", "dimension", "intermediate", "rotary")
+FACTORS = ("scale", "softcap", "linear", "cubic", "residual")
+NORMS = ("attention_norm", "attended_norm", "mlp_norm", "transformed_norm", "query_norm", "key_norm")
+MATRICES = ("query", "key", "value", "output", "gate", "up", "down")
+
+
 class Layer(ctypes.Structure):
-    """`draftcert_layer`: weights, addresses of biases or None, the cache and which of its places are seen."""
+    """`draftcert_layer`: what is described, the cache and which of its places are seen."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("attention_norm", "mlp_norm")),
-        *((name, Matrix) for name in ("query", "key", "value", "output", "gate", "up", "down")),
-        *(
-            (name, ctypes.c_void_p)
-            for name in (
-                *("query_bias", "key_bias", "value_bias", "output_bias", "gate_bias", "up_bias", "down_bias"),
-                *("query_norm", "key_norm", "keys", "values", "starts", "places"),
-            )
-        ),
+        *((name, ctypes.c_int64) for name in SIZES),
+        *((name, ctypes.c_float) for name in FACTORS),
+        *((name, Norm) for name in NORMS),
+        *((name, Matrix) for name in MATRICES),
+        *((f"{name}_bias", ctypes.c_void_p) for name in MATRICES),
+        *((name, ctypes.c_void_p) for name in ("cosine", "sine")),
+        ("capacity", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("keys", "values", "starts", "places")),
     ]
 
 
@@ -48,16 +59,8 @@ class Shape(ctypes.Structure):
     """`draftcert_shape`."""
 
     _fields_ = [
-        *(
-            (name, ctypes.c_int64)
-            for name in (
-                *("layers", "batch", "nodes", "hidden", "heads", "key_heads", "dimension", "intermediate"),
-                *("capacity", "span"),
-            )
-        ),
+        *((name, ctypes.c_int64) for name in ("layers", "batch", "nodes", "hidden", "span")),
         ("lengths", ctypes.c_void_p),
-        ("epsilon", ctypes.c_float),
-        ("scale", ctypes.c_float),
     ]
 
 
@@ -74,10 +77,9 @@ def _loaded(path: str) -> ctypes.CDLL:
     kernels = ctypes.CDLL(path)
     array, count, integer = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
     matrix = ctypes.POINTER(Matrix)
-    kernels.draftcert_layers.argtypes = [
-        ctypes.POINTER(Shape), ctypes.POINTER(Layer), array, array, array, integer, integer
-    ]  # fmt: skip
-    kernels.draftcert_norm.argtypes = [array, array, array, count, count, ctypes.c_float, integer]
+    kernels.draftcert_layers.argtypes = [ctypes.POINTER(Shape), ctypes.POINTER(Layer), array, integer, integer]
+    kernels.draftcert_normed.argtypes = [array, ctypes.POINTER(Norm), array, count, integer]
+    kernels.draftcert_softcap.argtypes = [array, count, ctypes.c_float, integer, integer]
     kernels.draftcert_linear.argtypes = [array, matrix, array, array, count, count, count, integer, integer]
     kernels.draftcert_row_bytes.argtypes = [count, count]
     kernels.draftcert_row_bytes.restype = count
@@ -110,6 +112,11 @@ class Stored:
     rows: Tensor
     format: int
     size: int
+
+    @classmethod
+    def dense(cls, weight: Tensor) -> Stored:
+        """A float32 tensor as it is."""
+        return cls(weight.view(torch.uint8), FLOAT32, weight.shape[1])
 
     def matrix(self) -> Matrix:
         """What kernels read; this object must outlive it."""
@@ -152,51 +159,59 @@ def linear(input: Tensor, weight: Tensor | Stored, bias: Tensor | None = None, l
     tensor([[11., 17., 23.]])
     """
     rows, size = input.shape
-    out, matrix = (len(weight.rows), weight.matrix()) if isinstance(weight, Stored) else (len(weight), _dense(weight))
-    output = torch.empty(rows, out)
-    pointers = (input.data_ptr(), matrix, None if bias is None else bias.data_ptr(), output.data_ptr())
+    stored = weight if isinstance(weight, Stored) else Stored.dense(weight)
+    output = torch.empty(rows, out := len(stored.rows))
+    pointers = (input.data_ptr(), stored.matrix(), None if bias is None else bias.data_ptr(), output.data_ptr())
     kernels = library()
     if kernels is None or kernels.draftcert_linear(*pointers, rows, size, out, torch.get_num_threads(), level):
         raise RuntimeError(f"no kernel of level {level} for {rows} rows times {out} x {size}")
     return output
 
 
-def norm(input: Tensor, weight: Tensor, epsilon: float, level: int = -1) -> Tensor:
-    """Rows `[rows, size]` over their root mean square, times `weight`.
+def normed(input: Tensor, norm: Norm, level: int = -1) -> Tensor:
+    """Rows `[rows, size]` through the norm.
 
     Raises:
         RuntimeError: no compiled kernels, or a machine without that instruction set.
     """
-    output = torch.empty_like(input)
-    pointers = (input.data_ptr(), weight.data_ptr(), output.data_ptr())
-    kernels = library()
-    if kernels is None or kernels.draftcert_norm(*pointers, *input.shape, epsilon, level):
+    output, kernels = torch.empty_like(input), library()
+    if kernels is None or kernels.draftcert_normed(input.data_ptr(), norm, output.data_ptr(), len(input), level):
         raise RuntimeError(f"no kernel of level {level} for norms")
     return output
 
 
-def _dense(weight: Tensor) -> Matrix:
-    return Matrix(weight.data_ptr(), FLOAT32)
+def softcap(numbers: Tensor, cap: float, level: int = -1) -> None:
+    """Replace each number x by cap tanh(x / cap).
+
+    Raises:
+        RuntimeError: no compiled kernels, or a machine without that instruction set.
+
+    >>> numbers = torch.tensor([0.5, -300.0])
+    >>> softcap(numbers, 30.0)
+    >>> numbers
+    tensor([  0.5000, -30.0000])
+    """
+    kernels, threads = library(), torch.get_num_threads()
+    if kernels is None or kernels.draftcert_softcap(numbers.data_ptr(), numbers.numel(), cap, threads, level):
+        raise RuntimeError(f"no kernel of level {level} for softcaps")
 
 
-def run_layers(
-    shape: Shape, layers: ctypes.Array[Layer], hidden: Tensor, cosine: Tensor, sine: Tensor, level: int = -1
-) -> None:
+def run_layers(shape: Shape, layers: ctypes.Array[Layer], hidden: Tensor, level: int = -1) -> None:
     """`hidden` `[batch, nodes, hidden]` through all layers, in place, keys and values into the cache.
 
     Raises:
         RuntimeError: no compiled kernels, or a machine without that instruction set.
     """
     kernels = library()
-    pointers = (hidden.data_ptr(), cosine.data_ptr(), sine.data_ptr())
-    if kernels is None or kernels.draftcert_layers(
-        ctypes.byref(shape), layers, *pointers, torch.get_num_threads(), level
-    ):
+    if kernels is None or kernels.draftcert_layers(shape, layers, hidden.data_ptr(), torch.get_num_threads(), level):
         raise RuntimeError(f"no kernel of level {level} for layers")
 
 
 def suits(parameter: Tensor | None) -> bool:
-    """Whether the kernels take this parameter."""
+    """Whether the kernels take this parameter: where it lies there are its numbers, and nothing computes them."""
     return parameter is None or (
-        parameter.dtype == torch.float32 and parameter.device.type == "cpu" and parameter.is_contiguous()
+        type(parameter) in (torch.Tensor, torch.nn.Parameter)
+        and parameter.dtype == torch.float32
+        and parameter.device.type == "cpu"
+        and parameter.is_contiguous()
     )

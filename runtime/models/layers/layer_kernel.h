@@ -42,6 +42,17 @@ INLINE V exponential(V x) {
   return x < -87.0f ? V{} : y;
 }
 
+// tanh(x), within 4 units in the last place: Cephes' polynomial below 5/8, where 1 - 2 / (exp(2 x) + 1) would cancel. Beyond,
+// the sum's rounding costs at most 2 units of the result, the quotient's 1, and what exp is off by 1 more.
+INLINE V hyperbolic_tangent(V x) {
+  V square = x * x;
+  V p = square * -5.70498872745e-3f + 2.06390887954e-2f;
+  p = p * square - 5.37397155531e-2f;
+  p = p * square + 1.33314422036e-1f;
+  p = p * square - 3.33332819422e-1f;
+  return square < 0.390625f ? p * square * x + x : 1.0f - 2.0f / (exponential(x + x) + 1.0f);
+}
+
 // The bytes of the weight that are needed next: fetched in steps while others are multiplied, so that memory and
 // arithmetic work at once. One or two rows leave the arithmetic idle, and then it is faster to let the processor fetch.
 struct Ahead {
@@ -61,7 +72,7 @@ struct Ahead {
 // enter, so a row's bits do not depend on the rows beside it.
 template <int R, int O>
 void block(const float* x, const float* w, int64_t from, int64_t to, V* kept, const float* bias, float* y, int64_t in,
-           int64_t stride, bool add, Ahead& ahead) {
+           const Product& p, Ahead& ahead) {
   V sums[R][O];
 #pragma GCC unroll 6
   for (int r = 0; r < R; ++r)
@@ -91,16 +102,16 @@ void block(const float* x, const float* w, int64_t from, int64_t to, V* kept, co
   }
 #pragma GCC unroll 6
   for (int r = 0; r < R; ++r) {
-    float* at = y + r * stride;
+    float* at = y + r * p.stride;
     if constexpr (O == 4) {
       Four total = sums_of(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
       if (bias) total += load_four(bias);
-      if (add) total += load_four(at);
+      if (p.add) total = total * p.times + load_four(at);
       __builtin_memcpy(at, &total, sizeof total);
     } else {
       float total = sum(sums[r][0]);
       if (bias) total += *bias;
-      if (add) total += *at;
+      if (p.add) total = total * p.times + *at;
       *at = total;
     }
   }
@@ -109,15 +120,15 @@ void block(const float* x, const float* w, int64_t from, int64_t to, V* kept, co
 // R rows and the outputs of a tile. So many numbers of the rows at a time as stay in the nearest cache while those of the
 // tile come from the next.
 template <int R>
-void tile(const float* x, const float* w, const float* bias, float* y, int64_t outputs, int64_t in, int64_t stride, bool add,
+void tile(const float* x, const float* w, const float* bias, float* y, int64_t outputs, int64_t in, const Product& p,
           Ahead& ahead) {
   V kept[R * kTile];
   for (int64_t from = 0; from < in; from += kAtOnce) {
     int64_t to = std::min(in, from + kAtOnce), o = 0;
     for (; o + 4 <= outputs; o += 4)
-      block<R, 4>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, stride, add, ahead);
+      block<R, 4>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, p, ahead);
     for (; o < outputs; ++o)
-      block<R, 1>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, stride, add, ahead);
+      block<R, 1>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, p, ahead);
   }
 }
 
@@ -142,42 +153,55 @@ void product(const float* x, const Product& p, int64_t first, int64_t last, int6
     for (int64_t group = 0, count; group < groups; ++group, from += count * in, y += count * p.stride) {
       count = (rows + group) / groups;  // these add up to `rows`
       switch (count) {
-        case 1: tile<1>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
-        case 2: tile<2>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
-        case 3: tile<3>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
+        case 1: tile<1>(from, w, bias, y, next - first, in, p, ahead); break;
+        case 2: tile<2>(from, w, bias, y, next - first, in, p, ahead); break;
+        case 3: tile<3>(from, w, bias, y, next - first, in, p, ahead); break;
 #if LANES == 16
-        case 4: tile<4>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
-        case 5: tile<5>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
-        case 6: tile<6>(from, w, bias, y, next - first, in, p.stride, p.add, ahead); break;
+        case 4: tile<4>(from, w, bias, y, next - first, in, p, ahead); break;
+        case 5: tile<5>(from, w, bias, y, next - first, in, p, ahead); break;
+        case 6: tile<6>(from, w, bias, y, next - first, in, p, ahead); break;
 #endif
       }
     }
   }
 }
 
-void norm(const float* x, const float* weight, float* y, int64_t size, float epsilon) {
-  V squares{};
-  pieces(size, [&](int64_t i, auto load, auto) { V v = load(x + i); squares += v * v; });
-  float scale = 1.0f / std::sqrt(sum(squares) / size + epsilon);
-  pieces(size, [&](int64_t i, auto load, auto store) { store(y + i, load(x + i) * scale * load(weight + i)); });
+// `size` numbers, in parts of the norm's size.
+void norm(const float* x, const draftcert_norm& norm, float* y, int64_t size) {
+  for (const float* end = x + size; x < end; x += norm.size, y += norm.size) {
+    V squares{};
+    pieces(norm.size, [&](int64_t i, auto load, auto) { V v = load(x + i); squares += v * v; });
+    float scale = 1.0f / std::sqrt(sum(squares) / norm.size + norm.epsilon);
+    pieces(norm.size, [&](int64_t i, auto load, auto store) { store(y + i, load(x + i) * scale * load(norm.weight + i)); });
+  }
 }
 
-// The halves of the head turn by the angle of each place.
-void rotate(const float* x, const float* cosine, const float* sine, float* y, int64_t dimension) {
-  int64_t half = dimension / 2;
+// The halves of the head's first `rotary` numbers turn by the angle of each place.
+void rotate(const float* x, const float* cosine, const float* sine, float* y, int64_t rotary, int64_t dimension) {
+  int64_t half = rotary / 2;
   pieces(half, [&](int64_t i, auto load, auto store) {
     V a = load(x + i), b = load(x + half + i);
     store(y + i, a * load(cosine + i) - b * load(sine + i));
     store(y + half + i, b * load(cosine + half + i) + a * load(sine + half + i));
   });
+  std::copy(x + rotary, x + dimension, y + rotary);
 }
 
-// gate <- silu(gate) up.
-void gated(float* gate, const float* up, int64_t size) {
+// gate <- a(gate) up, a as in layers.h.
+void gated(float* gate, const float* up, int64_t size, float linear, float cubic) {
   pieces(size, [&](int64_t i, auto load, auto store) {
-    V x = load(gate + i);
-    store(gate + i, x / (1.0f + exponential(-x)) * load(up + i));
+    V x = load(gate + i), slope = linear - V{};
+    if (cubic) slope += cubic * (x * x);
+    store(gate + i, x / (1.0f + exponential(-x * slope)) * load(up + i));
   });
+}
+
+void softcap(float* x, int64_t size, float cap) {
+  pieces(size, [&](int64_t i, auto load, auto store) { store(x + i, hyperbolic_tangent(load(x + i) / cap) * cap); });
+}
+
+void add(float* to, const float* x, int64_t size, float times) {
+  pieces(size, [&](int64_t i, auto load, auto store) { store(to + i, load(x + i) * times + load(to + i)); });
 }
 
 // R <= kRows queries that share keys: scores, softmax, the mean of the values. Only the places that a query sees enter, in
@@ -187,7 +211,7 @@ void attend(const Attention& a, const float* queries, const float* keys, const f
             float* const* outputs_of, int64_t rows, float* scores) {
   int32_t end = 0;
   for (int64_t r = 0; r < rows; ++r) end = std::max(end, seen[r].places[seen[r].count - 1] + 1);
-  Product all{(const uint8_t*)keys, a.dimension * (int64_t)sizeof(float), nullptr, nullptr, scores, end, a.span, false};
+  Product all{(const uint8_t*)keys, a.dimension * (int64_t)sizeof(float), nullptr, nullptr, scores, end, a.span};
   product(queries, all, 0, end, rows, a.dimension, nullptr);
   for (int64_t r = 0; r < rows; ++r) {
     float* row = scores + r * a.span;
@@ -201,6 +225,7 @@ void attend(const Attention& a, const float* queries, const float* keys, const f
       }
     }
     for (; s < count; ++s) row[s] = row[places[s]] * a.scale;
+    if (a.softcap) softcap(row, count, a.softcap);
     V best = row[0] - V{};
     for (s = 0; s + LANES <= count; s += LANES) best = load(row + s) > best ? load(row + s) : best;
     float largest = *std::max_element(row + s - (s == count), row + count);
@@ -231,4 +256,4 @@ void attend(const Attention& a, const float* queries, const float* keys, const f
   }
 }
 
-constexpr Kernels kKernels{kFormats, product, norm, rotate, gated, attend, kRows};
+constexpr Kernels kKernels{kFormats, product, norm, rotate, gated, softcap, add, attend, kRows};

@@ -37,12 +37,21 @@ using Expand = void (*)(const uint8_t* from, float* to, int64_t size);
 // they are, exactly as gguf's reference implementation dequantises them; null where they are stored as such.
 struct Format { int64_t number, weights, bytes; Expand expand; };
 
-// A linear layer of `out` outputs, a row of them every `stride` numbers; `add`: to what is there.
-struct Product { const uint8_t* weight; int64_t row_bytes; Expand expand; const float* bias; float* output; int64_t out, stride; bool add; };
+// A linear layer of `out` outputs, a row of them every `stride` numbers; `add`: `times` the outputs, to what is there.
+struct Product {
+  const uint8_t* weight;
+  int64_t row_bytes;
+  Expand expand;
+  const float* bias;
+  float* output;
+  int64_t out, stride;
+  bool add = false;
+  float times = 1;
+};
 
 constexpr int64_t kTile = 16;  // outputs of a product that are worked on at once
 
-struct Attention { int64_t span, dimension; float scale; };
+struct Attention { int64_t span, dimension; float scale, softcap; };
 
 // The places of the cache that a node sees, ascending; itself at least.
 struct Seen { const int32_t* places; int64_t count; };
@@ -50,9 +59,11 @@ struct Seen { const int32_t* places; int64_t count; };
 struct Kernels {
   const Format* formats;  // the last with number -1
   void (*product)(const float* x, const Product&, int64_t first, int64_t last, int64_t rows, int64_t in, float* expanded);
-  void (*norm)(const float* x, const float* weight, float* y, int64_t size, float epsilon);
-  void (*rotate)(const float* x, const float* cosine, const float* sine, float* y, int64_t dimension);
-  void (*gated)(float* gate, const float* up, int64_t size);
+  void (*norm)(const float* x, const draftcert_norm&, float* y, int64_t size);
+  void (*rotate)(const float* x, const float* cosine, const float* sine, float* y, int64_t rotary, int64_t dimension);
+  void (*gated)(float* gate, const float* up, int64_t size, float linear, float cubic);
+  void (*softcap)(float* x, int64_t size, float cap);
+  void (*add)(float* to, const float* x, int64_t size, float times);
   void (*attend)(const Attention&, const float* queries, const float* keys, const float* values, const Seen*,
                  float* const* outputs, int64_t rows, float* scores);
   int rows;
@@ -92,19 +103,20 @@ constexpr const Kernels* kLevels[] = {
 #endif
 };
 
-// The kernels of a level, -1 for the widest; null where the machine lacks it.
-const Kernels* kernels(int level) {
+int widest() {
 #ifdef DRAFTCERT_X86
   static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                                __builtin_cpu_supports("f16c");
   static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                                  __builtin_cpu_supports("avx512dq");
-  int widest = has_avx512 ? 2 : has_avx2 ? 1 : 0;
+  return has_avx512 ? 2 : has_avx2 ? 1 : 0;
 #else
-  int widest = 0;
+  return 0;
 #endif
-  return level > widest ? nullptr : kLevels[level < 0 ? widest : level];
 }
+
+// The kernels of a level, -1 for the widest; null where the machine lacks it.
+const Kernels* kernels(int level) { return level > widest() ? nullptr : kLevels[level < 0 ? widest() : level]; }
 
 constexpr int64_t kWorthThreads = 4096;  // numbers from which another thread pays
 
@@ -135,9 +147,9 @@ const Format* format_of(const Kernels& run, const draftcert_matrix& matrix) {
   return format;
 }
 
-Product linear(const Kernels& run, const draftcert_matrix& weight, int64_t in, const float* bias, float* output, int64_t out, bool add = false) {
+Product linear(const Kernels& run, const draftcert_matrix& weight, int64_t in, const float* bias, float* output, int64_t out) {
   const Format* format = format_of(run, weight);
-  return {(const uint8_t*)weight.data, in / format->weights * format->bytes, format->expand, bias, output, out, out, add};
+  return {(const uint8_t*)weight.data, in / format->weights * format->bytes, format->expand, bias, output, out, out};
 }
 
 // Several products of the same rows.
@@ -155,27 +167,38 @@ void products(const Kernels& run, const float* x, const Product (&all)[N], int64
   }
 }
 
-void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_layer& layer, float* hidden,
-                const float* cosine, const float* sine, Room& room, int threads) {
-  const int64_t rows = s.batch * s.nodes, d = s.dimension, group = s.heads / s.key_heads;
-  const int64_t q_size = s.heads * d, k_size = s.key_heads * d;
+void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_layer& layer, float* hidden, Room& room,
+                int threads) {
+  const int64_t rows = s.batch * s.nodes, d = layer.dimension, group = layer.heads / layer.key_heads;
+  const int64_t q_size = layer.heads * d, k_size = layer.key_heads * d, inner = layer.intermediate;
   const int64_t tasks_a_key = (group * s.nodes + run.rows - 1) / run.rows, score_size = run.rows * s.span;
-  float* normed = room.numbers.of(rows * (s.hidden + 3 * q_size + 2 * k_size + 2 * s.intermediate) + threads * score_size);
+  float* normed = room.numbers.of(rows * (s.hidden + 3 * q_size + 2 * k_size + 2 * inner) + threads * score_size);
   float* q = normed + rows * s.hidden;
   float* k = q + rows * q_size;
   float* v = k + rows * k_size;
   float* grouped = v + rows * k_size;  // [batch, key_heads, nodes, group, dimension]
   float* attended = grouped + rows * q_size;
   float* gate = attended + rows * q_size;
-  float* up = gate + rows * s.intermediate;
-  float* scores = up + rows * s.intermediate;
-  auto norm_all = [&](const float* weight) {
+  float* up = gate + rows * inner;
+  float* scores = up + rows * inner;
+  auto input = [&](const draftcert_norm& norm) -> const float* {
+    if (!norm.weight) return hidden;
 #pragma omp parallel for num_threads(threads) schedule(static) if (rows * s.hidden > kWorthThreads)
-    for (int64_t r = 0; r < rows; ++r) run.norm(hidden + r * s.hidden, weight, normed + r * s.hidden, s.hidden, s.epsilon);
+    for (int64_t r = 0; r < rows; ++r) run.norm(hidden + r * s.hidden, norm, normed + r * s.hidden, s.hidden);
+    return normed;
+  };
+  auto add_output = [&](const draftcert_matrix& weight, const float* bias, const float* x, int64_t in, const draftcert_norm& norm) {
+    Product product = linear(run, weight, in, bias, norm.weight ? normed : hidden, s.hidden);
+    product.add = !norm.weight;
+    product.times = layer.residual;
+    products(run, x, {product}, rows, in, room, threads);
+    for (int64_t r = 0; norm.weight && r < rows; ++r) {
+      run.norm(normed + r * s.hidden, norm, normed + r * s.hidden, s.hidden);
+      run.add(hidden + r * s.hidden, normed + r * s.hidden, s.hidden, layer.residual);
+    }
   };
 
-  norm_all(layer.attention_norm);
-  products(run, normed,
+  products(run, input(layer.attention_norm),
            {linear(run, layer.query, s.hidden, layer.query_bias, q, q_size),
             linear(run, layer.key, s.hidden, layer.key_bias, k, k_size),
             linear(run, layer.value, s.hidden, layer.value_bias, v, k_size)},
@@ -184,31 +207,30 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
 #pragma omp parallel for num_threads(threads) schedule(static) if (rows * q_size > kWorthThreads)
   for (int64_t r = 0; r < rows; ++r) {
     int64_t sequence = r / s.nodes, node = r % s.nodes;
-    const float *c = cosine + r * d, *t = sine + r * d;
-    for (int64_t head = 0; head < s.heads; ++head) {
-      float* from = q + r * q_size + head * d;
-      if (layer.query_norm) run.norm(from, layer.query_norm, from, d, s.epsilon);
-      int64_t shared = sequence * s.key_heads + head / group;
-      run.rotate(from, c, t, grouped + ((shared * s.nodes + node) * group + head % group) * d, d);
+    const float *c = layer.cosine + r * layer.rotary, *t = layer.sine + r * layer.rotary;
+    float *queries = q + r * q_size, *keys = k + r * k_size;
+    if (layer.query_norm.weight) run.norm(queries, layer.query_norm, queries, q_size);
+    if (layer.key_norm.weight) run.norm(keys, layer.key_norm, keys, k_size);
+    for (int64_t head = 0; head < layer.heads; ++head) {
+      int64_t shared = sequence * layer.key_heads + head / group;
+      run.rotate(queries + head * d, c, t, grouped + ((shared * s.nodes + node) * group + head % group) * d, layer.rotary, d);
     }
-    for (int64_t head = 0; head < s.key_heads; ++head) {
-      float* from = k + r * k_size + head * d;
-      int64_t place = ((sequence * s.key_heads + head) * s.capacity + s.lengths[sequence] + node) * d;
-      if (layer.key_norm) run.norm(from, layer.key_norm, from, d, s.epsilon);
-      run.rotate(from, c, t, layer.keys + place, d);
+    for (int64_t head = 0; head < layer.key_heads; ++head) {
+      int64_t place = ((sequence * layer.key_heads + head) * layer.capacity + s.lengths[sequence] + node) * d;
+      run.rotate(keys + head * d, c, t, layer.keys + place, layer.rotary, d);
       std::copy_n(v + r * k_size + head * d, d, layer.values + place);
     }
   }
 
   // Query heads that share keys are rows of one product with them.
-  const Attention attention{s.span, d, s.scale};
+  const Attention attention{s.span, d, layer.scale, layer.softcap};
 #pragma omp parallel num_threads(threads)
   {
     float* own = scores + this_thread() * score_size;
 #pragma omp for schedule(static)
-    for (int64_t task = 0; task < s.batch * s.key_heads * tasks_a_key; ++task) {
+    for (int64_t task = 0; task < s.batch * layer.key_heads * tasks_a_key; ++task) {
       int64_t shared = task / tasks_a_key, first = task % tasks_a_key * run.rows;
-      int64_t sequence = shared / s.key_heads, head = shared % s.key_heads;
+      int64_t sequence = shared / layer.key_heads, head = shared % layer.key_heads;
       int64_t count = std::min<int64_t>(run.rows, group * s.nodes - first);
       Seen seen[8];
       float* outputs[8];
@@ -217,42 +239,47 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
         seen[i] = {layer.places + layer.starts[row], layer.starts[row + 1] - layer.starts[row]};
         outputs[i] = attended + row * q_size + (head * group + (first + i) % group) * d;
       }
-      int64_t place = shared * s.capacity * d;
+      int64_t place = shared * layer.capacity * d;
       run.attend(attention, grouped + (shared * s.nodes * group + first) * d, layer.keys + place, layer.values + place,
                  seen, outputs, count, own);
     }
   }
-  products(run, attended, {linear(run, layer.output, q_size, layer.output_bias, hidden, s.hidden, true)}, rows, q_size, room,
-           threads);
+  add_output(layer.output, layer.output_bias, attended, q_size, layer.attended_norm);
 
-  norm_all(layer.mlp_norm);
-  products(run, normed,
-           {linear(run, layer.gate, s.hidden, layer.gate_bias, gate, s.intermediate),
-            linear(run, layer.up, s.hidden, layer.up_bias, up, s.intermediate)},
+  products(run, input(layer.mlp_norm),
+           {linear(run, layer.gate, s.hidden, layer.gate_bias, gate, inner),
+            linear(run, layer.up, s.hidden, layer.up_bias, up, inner)},
            rows, s.hidden, room, threads);
-#pragma omp parallel for num_threads(threads) schedule(static) if (rows * s.intermediate > kWorthThreads)
-  for (int64_t r = 0; r < rows; ++r) run.gated(gate + r * s.intermediate, up + r * s.intermediate, s.intermediate);
-  products(run, gate, {linear(run, layer.down, s.intermediate, layer.down_bias, hidden, s.hidden, true)}, rows,
-           s.intermediate, room, threads);
+#pragma omp parallel for num_threads(threads) schedule(static) if (rows * inner > kWorthThreads)
+  for (int64_t r = 0; r < rows; ++r) run.gated(gate + r * inner, up + r * inner, inner, layer.linear, layer.cubic);
+  add_output(layer.down, layer.down_bias, gate, inner, layer.transformed_norm);
 }
 
 }  // namespace
 
-extern "C" int draftcert_layers(const draftcert_shape* shape, const draftcert_layer* layers, float* hidden,
-                                const float* cosine, const float* sine, int threads, int level) {
+extern "C" int draftcert_widest() { return widest(); }
+
+extern "C" int draftcert_layers(const draftcert_shape* shape, const draftcert_layer* layers, float* hidden, int threads,
+                                int level) {
   const Kernels* run = kernels(level);
   if (!run) return -1;
   Room room;
-  for (int64_t i = 0; i < shape->layers; ++i)
-    layer_pass(*run, *shape, layers[i], hidden, cosine, sine, room, threads);
+  for (int64_t i = 0; i < shape->layers; ++i) layer_pass(*run, *shape, layers[i], hidden, room, threads);
   return 0;
 }
 
-extern "C" int draftcert_norm(const float* input, const float* weight, float* output, int64_t rows, int64_t size,
-                              float epsilon, int level) {
+extern "C" int draftcert_normed(const float* input, const draftcert_norm* norm, float* output, int64_t rows, int level) {
   const Kernels* run = kernels(level);
   if (!run) return -1;
-  for (int64_t r = 0; r < rows; ++r) run->norm(input + r * size, weight, output + r * size, size, epsilon);
+  run->norm(input, *norm, output, rows * norm->size);
+  return 0;
+}
+
+extern "C" int draftcert_softcap(float* numbers, int64_t size, float cap, int threads, int level) {
+  const Kernels* run = kernels(level);
+  if (!run) return -1;
+#pragma omp parallel for num_threads(threads) schedule(static) if (size > kWorthThreads)
+  for (int64_t i = 0; i < size; i += kWorthThreads) run->softcap(numbers + i, std::min(kWorthThreads, size - i), cap);
   return 0;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-// Layers of a Llama-like decoder over few rows. All arrays are row-major and dense, of float32 if nothing else is said.
+// Layers of a decoder over few rows: attention and a gated MLP, each between norms. All arrays are row-major and dense, of float32 if nothing else is said.
 // `level`: instruction set 0 (portable), 1 (AVX2) or 2 (AVX-512), -1 for the widest there is; -1 is returned where the
 // machine lacks it, else 0.
 
@@ -12,12 +12,27 @@ struct draftcert_matrix {
   int64_t format;
 };
 
+// Of every `size` numbers x: x weight / sqrt(mean of x^2 + epsilon). No norm where `weight` is null.
+struct draftcert_norm {
+  const float* weight;
+  int64_t size;
+  float epsilon;
+};
+
+// hidden += residual attended_norm(attention(attention_norm(hidden))), then with the MLP in place of attention:
+// down(a(gate(x)) up(x)), where a(g) = g / (1 + exp(-g (linear + cubic g^2))). That is SiLU for 1 and 0, and GELU in its
+// form with tanh, as (1 + tanh u) / 2 = 1 / (1 + exp(-2 u)).
 struct draftcert_layer {
-  const float *attention_norm, *mlp_norm;
+  int64_t heads, key_heads, dimension, intermediate;
+  int64_t rotary;  // the first so many numbers of a head are rotated, their first half against their second
+  float scale, softcap;  // a score s is softcap tanh(scale s / softcap), or scale s where softcap is 0
+  float linear, cubic, residual;
+  draftcert_norm attention_norm, attended_norm, mlp_norm, transformed_norm;
+  draftcert_norm query_norm, key_norm;  // of each head, or of all heads together, before they are rotated
   draftcert_matrix query, key, value, output, gate, up, down;
-  // May be null.
-  const float *query_bias, *key_bias, *value_bias, *output_bias, *gate_bias, *up_bias, *down_bias;
-  const float *query_norm, *key_norm;
+  const float *query_bias, *key_bias, *value_bias, *output_bias, *gate_bias, *up_bias, *down_bias;  // may be null
+  const float *cosine, *sine;  // [batch, nodes, rotary], the rotation of each node's position
+  int64_t capacity;
   float *keys, *values;  // the cache: [batch, key_heads, capacity, dimension]
   // Node n of all nodes of the batch sees places[starts[n]] to places[starts[n + 1] - 1] of its sequence's cache. They
   // ascend, in the order of their positions, and there is one at least.
@@ -26,20 +41,24 @@ struct draftcert_layer {
 };
 
 struct draftcert_shape {
-  int64_t layers, batch, nodes, hidden, heads, key_heads, dimension, intermediate, capacity, span;
+  int64_t layers, batch, nodes, hidden, span;
   const int64_t* lengths;  // of each sequence: where its nodes' keys and values go
-  float epsilon, scale;    // of the norms, and of the scores
 };
 
-// Takes the embedded nodes `hidden` [batch, nodes, hidden] through all layers, in place, and writes their keys and values
-// into the cache. `cosine`, `sine`: [batch, nodes, dimension], the rotation of each node's position. What a node becomes
-// depends on itself and on the keys and values it sees, in their order, alone: to the last bit, whatever else is there.
-extern "C" int draftcert_layers(const draftcert_shape* shape, const draftcert_layer* layers, float* hidden,
-                                const float* cosine, const float* sine, int threads, int level);
+// The level that -1 stands for.
+extern "C" int draftcert_widest();
 
-// output[r, i] = input[r, i] weight[i] / sqrt(mean of input[r]^2 + epsilon).
-extern "C" int draftcert_norm(const float* input, const float* weight, float* output, int64_t rows, int64_t size,
-                              float epsilon, int level);
+// Takes the embedded nodes `hidden` [batch, nodes, hidden] through all layers, in place, and writes their keys and values
+// into the cache. What a node becomes depends on itself and on the keys and values it sees, in their order, alone: to the
+// last bit, whatever else is there.
+extern "C" int draftcert_layers(const draftcert_shape* shape, const draftcert_layer* layers, float* hidden, int threads,
+                                int level);
+
+// Each row of `rows` through the norm.
+extern "C" int draftcert_normed(const float* input, const draftcert_norm* norm, float* output, int64_t rows, int level);
+
+// numbers[i] = cap tanh(numbers[i] / cap).
+extern "C" int draftcert_softcap(float* numbers, int64_t size, float cap, int threads, int level);
 
 // output[r, o] = sum_i input[r, i] weight[o, i] + bias[o]; `bias` may be null. A row of the output depends on its row of
 // the input alone, to the last bit, whatever rows come with it and however many threads there are; and on what the weight

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftcert.runtime.models.layers.bindings import linear
+from draftcert.runtime.models.layers.bindings import linear, softcap
 
 LEVELS = {"portable": 0, "AVX2": 1, "AVX-512": 2}
 
@@ -41,3 +41,22 @@ def test_a_row_does_not_depend_on_its_neighbours(level: int, rows: int, size: in
     together = by_kernel(x, w, None, level)
     for row in range(rows):
         assert torch.equal(by_kernel(x[row : row + 1], w, None, level), together[row : row + 1])
+
+
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
+def test_caps_within_four_units_and_each_number_by_itself(level: int) -> None:
+    edges = torch.tensor([0.0, 0.625, -0.625, 20.0, -20.0, 1e30, -1e30])
+    x = torch.cat([torch.linspace(-12, 12, 200_001), torch.logspace(-30, -1, 10_001), edges])
+    found = x.clone()
+    try:
+        softcap(found, 1.0, level)
+    except RuntimeError:
+        pytest.skip("this machine lacks the instruction set")
+    exact = x.double().tanh()
+    unit = exact.float().abs()
+    unit = (unit.nextafter(torch.tensor(torch.inf)) - unit).double()
+    assert ((found.double() - exact).abs() <= 4 * unit).all()
+    softcap(shifted := x[3:].clone(), 1.0, level)
+    assert torch.equal(shifted, found[3:])
+    softcap(capped := 30 * x[:1000], 30.0, level)
+    assert torch.allclose(capped, 30 * found[:1000], rtol=1e-6)

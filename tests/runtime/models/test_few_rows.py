@@ -1,19 +1,24 @@
 """The written-out forward pass computes what transformers' does."""
 
 import copy
+import functools
 from typing import Any
 
 import pytest
 import torch
 import transformers
 from torch.nn.utils import prune
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.llama import modeling_llama
 
 from draftcert.runtime.models.layers.bindings import linear
-from draftcert.runtime.models.layers.few_rows import few_rows
+from draftcert.runtime.models.layers.description import NotDescribedError
+from draftcert.runtime.models.layers.few_rows import FewRows
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.drafters import keep_layers
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.tree import Tree
+from tests.runtime.conftest import CONFIGS
 from tests.runtime.trees.test_decoder import without_cache
 
 TREES = [
@@ -45,8 +50,11 @@ def check(model: Any, level: int = -1) -> None:
         assert torch.allclose(found, expected, atol=2e-4, rtol=2e-4)
 
 
+DESCRIBED = [name for name in CONFIGS if name != "gpt2"]
+
+
 @pytest.mark.parametrize("level", [0, 1, 2])
-@pytest.mark.parametrize("name", ["llama", "mistral", "mistral-window", "qwen2", "qwen3"])
+@pytest.mark.parametrize("name", DESCRIBED)
 def test_logits_are_those_of_transformers(name: str, level: int, tiny: Any) -> None:
     try:
         linear(torch.ones(1, 1), torch.ones(1, 1), level=level)
@@ -128,6 +136,99 @@ def test_a_model_that_was_changed_is_decoded_as_it_stands(what: str, tiny: Any) 
     assert GreedyTreeDecoder(model, latency=None).generate(prompt, 24, ()).tokens == expected
 
 
+def with_random_norms(model: Any) -> Any:
+    """A copy: in a new model norms have no numbers of their own."""
+    model = copy.deepcopy(model)
+    source = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        if parameter.ndim == 1:
+            parameter.data += torch.randn(parameter.shape, generator=source) / 2
+    return model
+
+
+def test_code_that_was_changed_for_all_models(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its class, by a function it calls, by the attention that is looked up by name, well disguised or not."""
+    model, prompt = with_random_norms(tiny()), [5, 17, 3, 17, 3, 42]
+    decoder = GreedyTreeDecoder(model, latency=None)
+    before = decoder.generate(prompt, 24, ()).tokens
+    norm, rotate = modeling_llama.LlamaRMSNorm, modeling_llama.apply_rotary_pos_emb
+    sdpa = ALL_ATTENTION_FUNCTIONS["sdpa"]
+    forward = norm.forward
+    doubled = functools.wraps(forward)(lambda self, x: 2 * forward(self, x))
+    turned = functools.wraps(rotate)(lambda q, k, cos, sin: rotate(q, k, -cos, sin))
+    for patched in (
+        lambda patch: patch.setattr(norm, "forward", doubled),
+        lambda patch: patch.setattr(norm, "forward", transformers.models.gemma2.modeling_gemma2.Gemma2RMSNorm._norm),
+        lambda patch: patch.setattr(norm, "__call__", doubled, raising=False),
+        lambda patch: patch.setattr(modeling_llama, "apply_rotary_pos_emb", turned),
+        lambda patch: patch.setitem(
+            ALL_ATTENTION_FUNCTIONS, "sdpa", lambda *given, **named: (2 * sdpa(*given, **named)[0], None)
+        ),
+    ):
+        with monkeypatch.context() as patch:
+            for module in model.modules():
+                if type(module) is norm:
+                    patch.setattr(module, "eps", 1e-6, raising=False)
+            patched(patch)
+            expected = [without_cache(model, prompt, 24)]
+            assert expected != before
+            assert decoder.generate(prompt, 24, ()).tokens == expected
+            with pytest.raises(NotDescribedError, match=r"is not known|was changed|was replaced"):
+                FewRows(model)
+    assert decoder.generate(prompt, 24, ()).tokens == before
+
+
+SETTINGS: dict[str, tuple[str, Any]] = {
+    "an epsilon": ("gemma2", lambda model: setattr(model.model.layers[1].pre_feedforward_layernorm, "eps", 3.0)),
+    "another epsilon": (
+        "granite",
+        lambda model: setattr(model.model.layers[0].post_attention_layernorm, "variance_epsilon", 300.0),
+    ),
+    "a scale": ("smollm3", lambda model: setattr(model.model.layers[0].self_attn, "scaling", 5.0)),
+    "a cap of scores": (
+        "gemma2",
+        lambda model: setattr(model.model.layers[0].self_attn, "attn_logit_softcapping", 0.1),
+    ),
+    "no cap of scores": (
+        "gemma2",
+        lambda model: [
+            (setattr(block.self_attn, "attn_logit_softcapping", None), setattr(block.self_attn, "scaling", 9.0))
+            for block in model.model.layers
+        ],
+    ),
+    "an activation": ("gemma2", lambda model: setattr(model.model.layers[0].mlp, "act_fn", torch.nn.SiLU())),
+    "a residual": ("granite", lambda model: setattr(model.model.layers[1], "residual_multiplier", 4.0)),
+    "embeddings": ("granite", lambda model: setattr(model.model, "embedding_multiplier", 0.01)),
+    "scaled embeddings": ("gemma2", lambda model: model.model.embed_tokens.embed_scale.mul_(0.01)),
+    "no rotation": ("smollm3", lambda model: setattr(model.model.layers[1].self_attn, "use_rope", False)),
+    "a norm's numbers": ("olmo2", lambda model: model.model.layers[0].self_attn.q_norm.weight.data.mul_(-2)),
+    "an offset norm's numbers": ("gemma2", lambda model: model.model.norm.weight.data.uniform_(-2, 2)),
+    "one product for three": ("phi3", lambda model: model.model.layers[0].self_attn.qkv_proj.weight.data.mul_(-1)),
+}
+
+
+@pytest.mark.parametrize("what", SETTINGS)
+def test_a_described_setting_is_the_modules_own(what: str, tiny: Any) -> None:
+    """Before the decoder was made or after; none of these makes it slower."""
+    name, change = SETTINGS[what]
+    model, prompt = with_random_norms(tiny(name)), [5, 17, 3, 17, 3, 42]
+    decoder = GreedyTreeDecoder(model, latency=None)
+    before = decoder.generate(prompt, 24, ()).tokens
+    with torch.no_grad():
+        change(model)
+    check(model)
+    expected = [without_cache(model, prompt, 24)]
+    assert expected != before
+    assert decoder.generate(prompt, 24, ()).tokens == expected
+
+
+def test_classes_with_the_same_code_are_described_whatever_they_are_called(tiny: Any) -> None:
+    model = copy.deepcopy(tiny())
+    for block in model.model.layers:
+        block.mlp.__class__ = type("Renamed", (type(block.mlp),), {})
+    check(model)
+
+
 def test_biases_scaled_rotations_and_windows_of_some_layers(tiny: Any) -> None:
     torch.manual_seed(1)
     sizes: dict[str, Any] = {"vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3}
@@ -155,24 +256,55 @@ def test_biases_scaled_rotations_and_windows_of_some_layers(tiny: Any) -> None:
     check(keep_layers(tiny("llama"), [1]))
 
 
-def test_other_models_keep_transformers_forward_pass(tiny: Any) -> None:
-    for name in ("gemma", "gpt2", "gemma3-window", "smollm3"):
-        assert few_rows(tiny(name)) is None
-    assert few_rows(copy.deepcopy(tiny()).bfloat16()) is None
-    hooked = copy.deepcopy(tiny())
-    hooked.model.layers[1].mlp.register_forward_hook(lambda *_: None)
-    assert few_rows(hooked) is None
+class Adapter(torch.nn.Linear):
+    pass
 
-    class Adapter(torch.nn.Linear):
-        pass
 
-    adapted = copy.deepcopy(tiny())
-    adapted.model.layers[0].self_attn.q_proj.__class__ = Adapter
-    assert few_rows(adapted) is None
+class Subclass(torch.Tensor):
+    """As quantised weights are."""
 
-    class Descendant(transformers.LlamaForCausalLM):
-        pass
 
-    derived = copy.deepcopy(tiny())
-    derived.__class__ = Descendant
-    assert few_rows(derived) is None
+UNKNOWN: dict[str, tuple[str, Any]] = {
+    "the code of GPT2LMHeadModel is not known": ("gpt2", lambda model: None),
+    "model.embed_tokens.weight is no dense float32 tensor on the CPU": ("llama", lambda model: model.bfloat16()),
+    "model.layers.1.mlp has a hook, or a method of its own": (
+        "llama",
+        lambda model: model.model.layers[1].mlp.register_forward_hook(lambda *_: None),
+    ),
+    "model.layers.0.input_layernorm has a hook, or a method of its own": (
+        "gemma2",
+        lambda model: setattr(model.model.layers[0].input_layernorm, "_norm", lambda x: 2 * x),
+    ),
+    "q_proj is a Adapter that is no plain linear layer": (
+        "gemma2",
+        lambda model: setattr(model.model.layers[0].self_attn.q_proj, "__class__", Adapter),
+    ),
+    "lm_head.weight is no dense float32 tensor on the CPU": (
+        "phi3",
+        lambda model: setattr(model.lm_head, "weight", torch.nn.Parameter(model.lm_head.weight.as_subclass(Subclass))),
+    ),
+    "the activation ReLU is not known": (
+        "olmo2",
+        lambda model: setattr(model.model.layers[1].mlp, "act_fn", torch.nn.ReLU()),
+    ),
+    "the activation GELUTanh is not known": (
+        "gemma",
+        lambda model: setattr(model.model.layers[1].mlp.act_fn, "act", torch.nn.functional.gelu),
+    ),
+    "rotations depend on how long the longest text is": (
+        "phi3",
+        lambda model: setattr(model.model.rotary_emb, "rope_type", "longrope"),
+    ),
+    "a cap of 0.0": ("gemma2", lambda model: setattr(model.config, "final_logit_softcapping", 0.0)),
+    "it has no layers": ("qwen3", lambda model: setattr(model.config, "num_hidden_layers", 0)),
+}
+
+
+@pytest.mark.parametrize("reason", UNKNOWN)
+def test_what_no_description_says_keeps_transformers_forward_pass(reason: str, tiny: Any) -> None:
+    name, change = UNKNOWN[reason]
+    model = copy.deepcopy(tiny(name))
+    change(model)
+    forward = TreeForward(model)
+    assert forward.few_rows is None
+    assert forward.not_fast == reason

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from draftcert.runtime.trees import forward
+from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.explain import ROWS, evaluations, explain
 from draftcert.runtime.trees.plain import distance, tolerance
 from draftcert.runtime.trees.tree import Tree
@@ -76,6 +77,40 @@ def test_noise_is_that_of_every_history_and_number_of_rows(new: list[int], dtype
     assert all(float(distance(other, row)) <= allowed for other in others)
     by_itself = model(torch.tensor([[*PROMPT, *new]]), use_cache=False).logits[:, -1]
     assert float(distance(by_itself, row[None])) <= allowed
+
+
+def test_nothing_excuses_a_difference_where_the_same_bits_are_promised(
+    tiny: Any, hf_greedy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a tie, nor noise, nor what both left; but no promise covers another prompt or budget."""
+    model = tiny()
+    greedy = hf_greedy(model, PROMPT, 5)
+    assert explain(model, PROMPT, greedy, greedy, same_bits=True).verdict == "identical"
+    assert explain(model, PROMPT, greedy, greedy[:3], same_bits=True).verdict == "stopped early"
+    assert explain(model, PROMPT, greedy, [1], second_prompt=[5], same_bits=True).verdict == "prompt"
+    found = explain(model, PROMPT, greedy, [*greedy[:4], (greedy[4] + 1) % 61], same_bits=True)
+    assert (found.verdict, found.position) == ("broken promise", 4)
+    tied = torch.tensor([0.0, 2.0, 2.0, 1.0])
+    monkeypatch.setattr("draftcert.runtime.trees.explain.evaluations", lambda *_: (tied, [tied]))
+    assert explain(model, PROMPT, [1], [2]).verdict == "exact tie"
+    assert explain(model, PROMPT, [1], [2], same_bits=True).verdict == "broken promise"
+
+
+def test_the_name_of_the_promise_is_that_of_model_and_arithmetic(tiny: Any) -> None:
+    model = copy.deepcopy(tiny())
+    with_trees, without = GreedyTreeDecoder(model, latency=None), GreedyTreeDecoder(model, "none", latency=None)
+    promised = with_trees.same_bits
+    assert promised is not None
+    assert promised == without.same_bits == GreedyTreeDecoder(copy.deepcopy(model), latency=None).same_bits
+    with torch.no_grad():
+        model.lm_head.weight.mul_(2)
+    assert with_trees.same_bits not in (promised, None)
+    for nothing in (
+        GreedyTreeDecoder(model, rule="top_m(2)", latency=None),
+        GreedyTreeDecoder(model, latency=None, fast=False),
+        GreedyTreeDecoder(tiny("gpt2"), latency=None),
+    ):
+        assert nothing.same_bits is None
 
 
 def test_an_engine_that_is_wrong_is_not_called_noise(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 
-from draftcert.runtime.models.layers import few_rows
+from draftcert.runtime.models.layers import description
 from draftcert.runtime.trees import forward, self_test
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.self_test import lengths_of_change
@@ -51,7 +51,7 @@ BROKEN: dict[str, Any] = {
 def test_a_wrong_engine_is_refused(what: str, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = copy.deepcopy(tiny("gemma3-window"))
     model.set_attn_implementation("eager")
-    self_test.self_test(model, 64)
+    self_test.self_test(model, 64, fast=False)
     place, wrong = BROKEN[what]
     owner, _, name = f"forward.{place}".rpartition(".")
     monkeypatch.setattr(Tree if owner.endswith("Tree") else forward, name, wrong)
@@ -59,11 +59,11 @@ def test_a_wrong_engine_is_refused(what: str, tiny: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(self_test, "_code", lambda: what)  # the sources changed
     message = r"Gemma3ForCausalLM with eager attention .* node \d+ of the \w+ tree .* at position \d+"
     with pytest.raises(DraftcertError, match=message):
-        self_test.self_test(model, 64)
+        self_test.self_test(model, 64, fast=False)
 
 
 def test_wrong_kernels_are_refused(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_rows, "_settings", lambda block: ("whatever the activation",))
+    monkeypatch.setattr(description, "_activation", lambda module: (1.0, 0.0))
     model = copy.deepcopy(tiny())
     for layer in model.model.layers:
         layer.mlp.act_fn = torch.nn.Tanh()
