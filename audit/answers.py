@@ -17,7 +17,7 @@ from scipy.stats import binom
 from ..support.files import read_text, reason
 from ..theory.errors import DraftcertError
 from ..theory.numbers import shown
-from .conformance import FORMAT, TRIALS, Case, conformance_vectors, number_of_outcomes
+from .conformance import FORMAT, TRIALS, Case, every_vector, number_of_outcomes
 
 FALSE_ALARM = Fraction(1, 10**6)
 """At most this is the probability that an engine which samples rightly is found faulty in anything it counted."""
@@ -68,8 +68,7 @@ def check_answers(path: str | Path) -> Conformance:
         DraftcertError: no such file, or not of the format: not JSON, a key twice, of other vectors, no suite, an
             unknown suite or case, a suite's case that is answered though the suite is not named.
 
-    >>> import json
-    >>> vectors = conformance_vectors()
+    >>> vectors = every_vector()
     >>> answers = {case["id"]: case["expected"] for case in vectors["cases"] if case["suite"] == "greedy/tree"}
     >>> head = {"format": vectors["format"], "vectors_sha256": vectors["sha256"], "engine": "mine 1.0"}
     >>> _ = Path("answers.json").write_text(json.dumps(head | {"suites": ["greedy/tree"], "answers": answers}))
@@ -77,7 +76,7 @@ def check_answers(path: str | Path) -> Conformance:
     True
     """
     document = _document(path)
-    vectors = conformance_vectors()
+    vectors = every_vector()
     for name, wanted in (("format", FORMAT), ("vectors_sha256", vectors["sha256"])):
         if document[name] != wanted:
             raise DraftcertError(

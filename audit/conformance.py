@@ -48,11 +48,12 @@ def conformance_vectors() -> dict[str, Any]:
     >>> case["id"], case["draft_tokens"], case["expected"]["output_tokens"]
     ('greedy/chain/empty_draft.float32', [], [3])
     """
-    return deepcopy(_document())
+    return deepcopy(every_vector())
 
 
 @cache
-def _document() -> dict[str, Any]:
+def every_vector() -> dict[str, Any]:
+    """The same, made once: for reading only."""
     asked = {"format": FORMAT, "minimum_trials": TRIALS, "cases": _cases()}
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     suites = dict(Counter(case["suite"] for case in asked["cases"]))
@@ -328,63 +329,32 @@ def _of_a_rule(rule: Rule) -> Iterator[Case]:
     scale = max(counts, key=lambda scale: (1 < counts[scale] < VOCABULARY, 0 < counts[scale] < VOCABULARY))
     last, rows = counts[scale], [_sloped(scale, shift) for shift in range(4)]
     first_rejected = (_SHUFFLED[last] + (last > 0)) % VOCABULARY
-    yield from _verify(
-        suite,
-        "threshold",
-        "the last token that is accepted, if any is, then the first that is not",
-        rows[:3] if last else rows[:2],
-        [_SHUFFLED[last - 1], first_rejected] if last else [first_rejected],
-        rule=rule,
-    )
-    yield from _verify(
-        suite,
-        "tie",
-        "the last of four equal maxima, then the first",
-        [_masked((1, 4, 6, 7))] * 3,
-        [7, 1],
-        rule=rule,
-        dtypes=["bfloat16"],
-    )
+    tokens = [_SHUFFLED[last - 1], first_rejected] if last else [first_rejected]
+    note = "the last token that is accepted, if any is, then the first that is not"
+    yield from _verify(suite, "threshold", note, rows[: len(tokens) + 1], tokens, rule=rule)
+    note, tied = "the last of four equal maxima, then the first", [_masked((1, 4, 6, 7))] * 3
+    yield from _verify(suite, "tie", note, tied, [7, 1], rule=rule, dtypes=["bfloat16"])
     if 1 < last < VOCABULARY:
-        likelier, barely, rejected = (_SHUFFLED[place] for place in (last - 2, last - 1, last))
+        note = "the likelier of two accepted siblings is a leaf, the other one goes on"
+        tokens = [*(_SHUFFLED[place] for place in (last - 1, last, last - 2)), (_SHUFFLED[0] + 1) % VOCABULARY]
+        tree: Any = (f"relaxed/tree/{rule}", note, [*rows, rows[1]], tokens, [-1, -1, -1, 0])
         for walk in ("likeliest", "longest"):
-            yield from _verify(
-                f"relaxed/tree/{rule}",
-                walk,
-                "the likelier of two accepted siblings is a leaf, the other one goes on",
-                [rows[0], rows[1], rows[2], rows[3], rows[1]],
-                [barely, rejected, likelier, (_SHUFFLED[0] + 1) % VOCABULARY],
-                [-1, -1, -1, 0],
-                rule=rule,
-                walk=walk,
-                dtypes=["float32"],
-            )
+            yield from _verify(tree[0], walk, *tree[1:], rule=rule, walk=walk, dtypes=["float32"])
 
 
 def _special_rows() -> Iterator[Case]:
     medusa = PRESETS["medusa_typical"](*PRESETS["medusa_typical"].example)
     lifted = [2.0, 1.75, 1.5, 1.25, 1.0, 1.0, 0.75, 0.75, 0.5, 0.5, 0.25, 0.0746184]
-    yield from _verify(
-        f"relaxed/chain/{medusa}",
-        "entropy_floor",
-        "the floor inside the logarithm lifts the threshold above this token; the Shannon entropy does not",
-        [lifted, _row(1)],
-        [11],
-        rule=medusa,
-        dtypes=["float32"],
-    )
-    yield from _verify(
-        "relaxed/chain/mars(1/2)",
-        "ratio_exactly_met",
-        "the second logit is exactly half of the first: the inequality is strict",
-        [_row(3, 7, top=4.0, step=2.0), _row(1)],
-        [7],
-        rule=parse_rule("mars(1/2)"),
-    )
+    note = "the floor inside the logarithm lifts the threshold above this token; the Shannon entropy does not"
+    alone: Any = {"rule": medusa, "dtypes": ["float32"]}  # in bfloat16 the row is another one
+    yield from _verify(f"relaxed/chain/{medusa}", "entropy_floor", note, [lifted, _row(1)], [11], **alone)
+    mars, halved = parse_rule("mars(1/2)"), [_row(3, 7, step=2.0), _row(1)]
+    note = "the second logit is exactly half of the first: the inequality is strict"
+    yield from _verify(f"relaxed/chain/{mars}", "ratio_exactly_met", note, halved, [7], rule=mars)
     for name in ("tensorrt_llm_relaxed", "vllm_relaxed_thinking"):
         rule = PRESETS[name](*PRESETS[name].example)
         rows = [_row(*likely, step=0.5) for likely in ((3, ENDS_MODE), (1, 7), (ENDS_MODE, 2), (4, 2))]
-        mode = {"rule": rule, "relaxed_until": ENDS_MODE, "dtypes": ["float32"]}
+        mode: Any = {"rule": rule, "relaxed_until": ENDS_MODE, "dtypes": ["float32"]}
         for case, note, tokens in (
             ("ended", "behind the token `relaxed_until` strict greedy holds", [ENDS_MODE, 7]),
             ("going_on", "nothing ends the relaxed mode here", [3, 7]),
@@ -410,13 +380,14 @@ def _residual(target: Row, draft: Row, share: Fraction = Fraction(1)) -> Row:
 
 
 def _add(outcomes: Outcomes, accepted: Sequence[int], reached: Fraction, weights: Row) -> None:
+    """What follows these accepted tokens is drawn by these weights."""
     total = sum(weights)
     for token, weight in enumerate(weights):
         if reached and weight:
             outcomes[*accepted, token] = reached * weight / total
 
 
-def _rejection(target: list[Row], draft: list[Row], tokens: Sequence[int]) -> tuple[list[Fraction], Outcomes]:
+def _rejection(target: list[Row], draft: list[Row], tokens: Sequence[int], _: Any) -> tuple[Row, Outcomes]:
     """Token by token: accepted with probability min(1, p/q), else replaced from the normalized max(p - q, 0)."""
     accepting = [min(Fraction(1), p[x] / q[x]) for p, q, x in zip(target, draft, tokens, strict=False)]
     outcomes: Outcomes = {}
@@ -428,7 +399,7 @@ def _rejection(target: list[Row], draft: list[Row], tokens: Sequence[int]) -> tu
     return accepting, outcomes
 
 
-def _block(target: list[Row], draft: list[Row], tokens: Sequence[int]) -> tuple[list[Fraction], Outcomes]:
+def _block(target: list[Row], draft: list[Row], tokens: Sequence[int], _: Any) -> tuple[Row, Outcomes]:
     """Block verification (Sun et al. 2024, arXiv 2403.10444, Algorithm 2): the last prefix whose coin says yes.
 
     A coin comes up with probability h(i) = S/(S + 1 - w(i)), where w(i) = min(1, w(i-1) p/q) and
@@ -450,7 +421,7 @@ def _block(target: list[Row], draft: list[Row], tokens: Sequence[int]) -> tuple[
     return accepting[1:], outcomes
 
 
-def _matched(target: list[Row], tokens: Sequence[int], parents: Sequence[int]) -> tuple[list[Fraction], Outcomes]:
+def _matched(target: list[Row], _: Any, tokens: Sequence[int], parents: Sequence[int]) -> tuple[Row, Outcomes]:
     """Drafts without probabilities: a sample of the target is drawn at each node, and followed where it was drafted."""
     outcomes: Outcomes = {}
 
@@ -470,7 +441,7 @@ def _matched(target: list[Row], tokens: Sequence[int], parents: Sequence[int]) -
 def _sampling() -> Iterator[Case]:
     even, front, back = _sixteenths(4, 4, 4, 4), _sixteenths(8, 5, 2, 1), _sixteenths(1, 2, 5, 8)
     no_first, point = _sixteenths(0, 8, 4, 4), _sixteenths(0, 0, 16, 0)
-    chains = (
+    chains = [
         ("empty_draft", "nothing is drafted: a sample of the target", [front], [], []),
         ("drafted_too_often", "p < q", [front, even], [back], [3]),
         ("drafted_too_rarely", "p > q: always accepted", [front, even], [back], [0]),
@@ -481,54 +452,43 @@ def _sampling() -> Iterator[Case]:
         ("three", "each position by its own rows", [front, back, even, front], [even, front, back], [1, 0, 3]),
         ("rescued", "a likely token behind an unlikely one", [back, front, even], [front, back], [1, 0]),
         ("not_rescued", "an unlikely token behind another", [back, front, even], [front, back], [1, 3]),
-    )
-    for method, name, of in (
-        ("min(1, p/q) for each token", "rejection", _rejection),
-        ("block verification, arXiv 2403.10444, Algorithm 2", "block", _block),
+    ]
+    chains = [(*chain, list(range(-1, len(chain[-1]) - 1))) for chain in chains]
+    trees = [
+        ("empty_draft", "nothing is drafted", [front], None, [], []),
+        ("one", "accepted with the target's probability", [front, even], None, [1], [-1]),
+        ("three", "each position by its own row", [front, back, even, front], None, [1, 3, 0], [-1, 0, 1]),
+        ("impossible", "p = 0: never accepted", [no_first, even], None, [0], [-1]),
+        ("placeholder", "-1 is no token, and takes no probability from one", [back, even], None, [-1], [-1]),
+        ("siblings", "one sample decides between siblings", [front, back, even], None, [0, 1], [-1, -1]),
+        ("tree", "by the row of the parent", [front, back, even, front, back], None, [2, 0, 3, 1], [-1, -1, 1, 1]),
+    ]
+    for suite, method, outcomes_of, cases in (
+        ("rejection", "min(1, p/q) for each token", _rejection, chains),
+        ("block", "block verification, arXiv 2403.10444, Algorithm 2", _block, chains),
+        ("match", "a token sampled from the target is compared with the draft", _matched, trees),
     ):
-        for case, note, target, draft, tokens in chains:
-            parents = list(range(-1, len(tokens) - 1))
-            yield _sampled(name, case, note, method, target, draft, tokens, parents, *of(target, draft, tokens))
-    for case, note, target, tokens, parents in (
-        ("empty_draft", "nothing is drafted", [front], [], []),
-        ("one", "accepted with the target's probability", [front, even], [1], [-1]),
-        ("three", "each position by its own row", [front, back, even, front], [1, 3, 0], [-1, 0, 1]),
-        ("impossible", "p = 0: never accepted", [no_first, even], [0], [-1]),
-        ("placeholder", "-1 is no token: never accepted, and takes no probability from one", [back, even], [-1], [-1]),
-        ("siblings", "one sample decides between siblings", [front, back, even], [0, 1], [-1, -1]),
-        ("tree", "each node by the row of its parent", [front, back, even, front, back], [2, 0, 3, 1], [-1, -1, 1, 1]),
-    ):
-        method = "the token sampled from the target is compared with the draft, which has no probabilities"
-        outcomes = _matched(target, tokens, parents)
-        yield _sampled("match", case, note, method, target, None, tokens, parents, *outcomes)
+        for name, note, target, draft, tokens, parents in cases:
+            accepting, outcomes = outcomes_of(target, draft, tokens, parents)
+            yield {
+                "id": f"sampling/{suite}/{name}",
+                "suite": f"sampling/{suite}",
+                "note": note,
+                "method": method,
+                "target_probs": _fractions(target),
+                "draft_probs": None if draft is None else _fractions(draft),
+                "draft_tokens": tokens,
+                "parents": parents,
+                "acceptance_probabilities": [_shown(p) for p in accepting],
+                "expected": {
+                    "outcomes": [{"output_tokens": list(each)} | _shown(p) for each, p in sorted(outcomes.items())]
+                },
+            }
 
 
-def _sampled(
-    suite: str,
-    name: str,
-    note: str,
-    method: str,
-    target: list[Row],
-    draft: list[Row] | None,
-    tokens: list[int],
-    parents: list[int],
-    accepting: list[Fraction],
-    outcomes: Outcomes,
-) -> Case:
-    return {
-        "id": f"sampling/{suite}/{name}",
-        "suite": f"sampling/{suite}",
-        "note": note,
-        "method": method,
-        "target_probs": [[str(p) for p in row] for row in target],
-        "draft_probs": None if draft is None else [[str(q) for q in row] for row in draft],
-        "draft_tokens": tokens,
-        "parents": parents,
-        "acceptance_probabilities": [{"exact": str(p), "float": float(p)} for p in accepting],
-        "expected": {
-            "outcomes": [
-                {"output_tokens": list(committed), "exact": str(p), "float": float(p)}
-                for committed, p in sorted(outcomes.items())
-            ]
-        },
-    }
+def _fractions(rows: list[Row]) -> list[list[str]]:
+    return [[str(p) for p in row] for row in rows]
+
+
+def _shown(p: Fraction) -> dict[str, Any]:
+    return {"exact": str(p), "float": float(p)}

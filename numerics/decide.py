@@ -70,14 +70,10 @@ def row_of_logits(logits: Sequence[float]) -> ExactRow:
     top = max(logits)
     if not isfinite(top):
         raise DraftcertError(f"the largest logit is {top}: a row of logits has a finite one")
-    with precision(WEIGHT_BITS + 64):
-        weights = [_weight(fmpq(*(Fraction(z) - Fraction(top)).as_integer_ratio())) if z > -inf else 0 for z in logits]
+    unit = 1 << WEIGHT_BITS
+    with precision(WEIGHT_BITS + 64):  # the balls are far smaller than the units in which their middles are taken
+        weights = [int(((arb(z) - arb(top)).exp() * unit).mid().floor().unique_fmpz()) for z in logits]
     return read_row(weights, normalize=True)
-
-
-def _weight(gap: fmpq) -> int:
-    """`exp(gap) 2^256`, rounded down; the middle of its ball is far nearer than that."""
-    return int((arb(gap).exp() * (1 << WEIGHT_BITS)).mid().floor().unique_fmpz())
 
 
 @dataclass(frozen=True)
