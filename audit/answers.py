@@ -99,11 +99,7 @@ def check_answers(path: str | Path) -> Conformance:
 
 
 def _document(path: str | Path) -> dict[str, Any]:
-    text = read_text(path)
-    try:
-        document = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise DraftcertError(f"{path} holds no answers: {reason(error)}") from error
+    document = strict_json(read_text(path), str(path))
     kinds: dict[str, type] = {"format": str, "vectors_sha256": str, "engine": str, "suites": list, "answers": dict}
     if not isinstance(document, dict) or set(document) != set(kinds):
         raise DraftcertError(f"{path}: answers are a JSON object of {', '.join(kinds)}, and nothing else")
@@ -113,6 +109,14 @@ def _document(path: str | Path) -> dict[str, Any]:
     if not all(isinstance(suite, str) for suite in document["suites"]):
         raise DraftcertError(f"{path}: suites = {shown(document['suites'])} are not names")
     return document
+
+
+def strict_json(text: str, where: str) -> Any:
+    """The JSON document in a text that stands at `where`, refused where a key stands twice or a number is none."""
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise DraftcertError(f"{where}: not JSON ({reason(error)})") from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from ..runtime.models.evaluating import evaluating
 from ..runtime.trees.explain import Explanation, explain
 from ..runtime.trees.plain import plain_logits
-from ..support.files import parse_json, text_lines
+from ..support.files import text_lines
 from ..theory.errors import DraftcertError
 from ..theory.numbers import shown
+from .answers import strict_json
 
 if TYPE_CHECKING:
     from ..runtime.models import LoadedModel
@@ -56,7 +57,7 @@ def read_outputs(path: str | Path) -> dict[str, Output]:
         if not line.strip():
             continue
         where = f"{path}, line {number}"
-        match parse_json(line, where):
+        match strict_json(line, where):
             case {"id": str(name), "prompt_tokens": [_, *_] as prompt, "tokens": [*tokens]} if all(
                 type(token) is int and token >= 0 for token in (*prompt, *tokens)
             ):

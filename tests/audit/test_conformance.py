@@ -151,10 +151,10 @@ FIRST = next(iter(RIGHT["answers"]))
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ("", "holds no answers"),
+        ("", "not JSON"),
         ("{}", "answers are a JSON object of"),
         ("[]", "answers are a JSON object of"),
-        (json.dumps(RIGHT)[:-3], "holds no answers"),
+        (json.dumps(RIGHT)[:-3], "not JSON"),
         (json.dumps(RIGHT).replace('"suites":', '"engine": "other", "suites":'), "'engine' stands twice"),
         (json.dumps(RIGHT)[:-2] + f', "{FIRST}": {{}}}}}}', "stands twice"),
         (RIGHT | {"more": 1}, "and nothing else"),

@@ -96,6 +96,7 @@ def test_a_tie_is_within_noise_and_what_follows_it_is_judged(tied: Any, target: 
         ('{"id": "1", "prompt_tokens": [5], "tokens": [true]}', "line 1: no {"),
         ('{"id": "1", "prompt_tokens": [5], "tokens": [-1]}', "line 1: no {"),
         ('{"id": "1", "prompt_tokens": [5, 17, 3]}', "line 1: no {"),
+        ('{"id": "1", "prompt_tokens": [5], "tokens": [1], "tokens": [1]}', "'tokens' stands twice"),
         ('{"id": "2", "prompt_tokens": [5, 17, 3], "tokens": [1]}', "only one of"),
         ('{"id": "1", "prompt_tokens": [5, 17], "tokens": [1]}', "prompts differ"),
         ('{"id": "1", "prompt_tokens": [5, 17, 3], "tokens": [999]}', "token 999"),
