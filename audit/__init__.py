@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 from ..theory.imports import lazy_names
 
 if TYPE_CHECKING:
+    from .answers import Conformance, check_answers
+    from .conformance import conformance_vectors
     from .logprobs import LogprobsAudit, audit_logprobs
     from .losses import certificate_hinge
+    from .lossless import Compared, compare_outputs
     from .measure import Grid
     from .prompts import Prompt, load_prompts, read_prompts
     from .recommendation import Recommendation, Wanted, recommend
@@ -19,7 +22,9 @@ else:
 __all__ = [
     "Audit",
     "AuditReport",
+    "Compared",
     "Configuration",
+    "Conformance",
     "Grid",
     "LogprobsAudit",
     "Prompt",
@@ -27,6 +32,9 @@ __all__ = [
     "Wanted",
     "audit_logprobs",
     "certificate_hinge",
+    "check_answers",
+    "compare_outputs",
+    "conformance_vectors",
     "load_prompts",
     "read_prompts",
     "recommend",

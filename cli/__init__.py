@@ -14,6 +14,7 @@ from .certify import certify
 from .check import check
 from .cite import cite
 from .codegen import codegen
+from .conform import conform
 from .console import err
 from .derive import derive
 from .doctor import doctor
@@ -36,7 +37,7 @@ app = typer.Typer(
 )
 for command in (
     *(derive, check, validate, certify, verify, codegen),
-    *(generate, explain, doctor, recommend, reproduce, cite),
+    *(generate, explain, conform, doctor, recommend, reproduce, cite),
 ):
     app.command()(command)
 app.add_typer(audit, name="audit")

@@ -15,7 +15,6 @@ from . import main
 from .console import err, finish, out, progress
 from .generate import (
     TextStream,
-    certificates_met,
     compare_with_greedy,
     comparison_table,
     describe,
@@ -99,6 +98,7 @@ def _decode(target_name: str, max_new_tokens: int) -> bool:
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
     from ..runtime.trees.drafters import drafter_by_name
+    from ..runtime.trees.trace import certificates_met
 
     try:
         with err.status("loading the model (the first time its file is read for half a minute)"):

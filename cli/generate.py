@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.table import Table
 
+from ..support.files import write_whole
 from ..support.text import visible
 from ..theory.errors import DraftcertError
 from .console import Json, err, finish, out, print_json
@@ -86,6 +87,9 @@ def generate(
     ] = False,
     show: Annotated[bool, typer.Option(help="Draw every draft tree with what was accepted, and why.")] = False,
     trace: Annotated[Path | None, typer.Option(help="Write every step as a line of JSON.")] = None,
+    metrics: Annotated[
+        Path | None, typer.Option(help="Write counts in Prometheus' text format, by vLLM's names where there are some.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Decode prompts with draft trees; strict greedy output is the target's own greedy output.
@@ -96,7 +100,8 @@ def generate(
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
     from ..runtime.trees.drafters import drafter_by_name
-    from ..runtime.trees.trace import TraceWriter, draw_tree
+    from ..runtime.trees.metrics import DecoderMetrics
+    from ..runtime.trees.trace import TraceWriter, certificates_met, draw_tree
     from ..theory import parse_rule
 
     if bool(prompt) == bool(prompts):
@@ -105,6 +110,7 @@ def generate(
     given = [Prompt(str(i), "", text, ({"role": "user", "content": text},)) for i, text in enumerate(prompt or (), 1)]
     asked = load_prompts(prompts)[:limit] if prompts else given
     records: list[dict[str, Any]] = []
+    counted = DecoderMetrics(target_name) if metrics else None
     with ExitStack() as stack:
         write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
         with err.status("loading the model"):
@@ -131,6 +137,8 @@ def generate(
             ids = input_ids(item, target)
             result = decoder.generate(ids, max_new_tokens, on_step=on_step)
             stream.end()
+            if counted:
+                counted.observe(result.stats, certificates_met(result.steps))
             record = {"id": item.id, "prompt": item.text, "prompt_tokens": ids[0].tolist()} | describe(target, result)
             if compare:
                 record |= compare_with_greedy(target, ids, result, max_new_tokens)
@@ -143,6 +151,8 @@ def generate(
                     out.print(f"warning: {warning}", style="yellow")
             if result.finish_reasons == ["interrupted"]:
                 break
+    if metrics and counted:
+        write_whole(metrics, counted.text())
     if as_json:
         about = {"target": target.name, "rule": str(acceptance), "drafter": drafter, "same_bits": same_bits}
         print_json(about | {"prompts": records})
@@ -164,6 +174,8 @@ def input_ids(prompt: Prompt, target: LoadedModel) -> torch.Tensor:
 
 def describe(target: LoadedModel, result: Generation) -> dict[str, Any]:
     """What a generation gave, as plain data."""
+    from ..runtime.trees.trace import certificates_met
+
     stats = result.stats
     certificates = sorted(certificates_met(result.steps))
     return {
@@ -182,13 +194,6 @@ def describe(target: LoadedModel, result: Generation) -> dict[str, Any]:
             f"p{share}": certificates[(len(certificates) - 1) * share // 100] for share in (5, 25, 50, 75, 95)
         },
     }
-
-
-def certificates_met(steps: Iterable[Step]) -> list[float]:
-    """Strict greedy's certificate at every committed token, in nats."""
-    from ..runtime.trees.trace import strict_certificates
-
-    return [c for step in steps for c in strict_certificates(step.rows)[list(step.path[: len(step.tokens)])].tolist()]
 
 
 def compare_with_greedy(

@@ -14,7 +14,16 @@ from draftcert.theory.errors import DraftcertError
 from draftcert.theory.imports import lazy_names
 
 if TYPE_CHECKING:
-    from draftcert.audit import audit_logprobs, certificate_hinge, recommend, run_audit, write_report
+    from draftcert.audit import (
+        audit_logprobs,
+        certificate_hinge,
+        check_answers,
+        compare_outputs,
+        conformance_vectors,
+        recommend,
+        run_audit,
+        write_report,
+    )
     from draftcert.numerics import (
         CertificateInterval,
         MarginBound,
@@ -84,6 +93,9 @@ __all__ = [
     "certificate_from_top_logprobs",
     "certificate_hinge",
     "certify",
+    "check_answers",
+    "compare_outputs",
+    "conformance_vectors",
     "guaranteed_acceptance",
     "implication",
     "kl_for_divergence",

@@ -9,11 +9,11 @@ So the answer is never a guess and the loop always ends.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd, lcm
+from math import gcd, inf, isfinite, lcm
 
 import sympy
 from flint import arb, fmpq
@@ -22,13 +22,15 @@ from ..theory import DraftcertError, Rule
 from ..theory.conditions import Condition, RankCondition, RowCondition, fold_conditions
 from ..theory.statistics import LOGIT_RATIO, TOP, Entropy
 from .balls import ball_function, precision, sum_balls, to_fmpq
-from .row import ExactRow
+from .row import ExactRow, read_row
 
 FIRST_BITS = 64
 TIE_BITS = 256
 """From here on a threshold that still contains the probability is suspected to equal it."""
 ALONE, GROUP = 1024, 32
 """At first, entropies over more weights than `ALONE` are enclosed by groups of the smaller ones: faster, and enough."""
+WEIGHT_BITS = 256
+"""Of the weights that stand for exponentials of logits."""
 LAST_BITS = 1 << 16
 """For thresholds whose ties have no exact test: give up beyond this precision with an error."""
 
@@ -41,6 +43,37 @@ def accepted_count(rule: Rule, row: ExactRow, logit_ratio: Fraction | None = Non
             `a exp(b + sum of entropies)` cannot be decided.
     """
     return RowStatistics(row, logit_ratio).count(rule)
+
+
+def accepted_of_logits(rule: Rule, logits: Sequence[float]) -> int:
+    """How many tokens of a row of logits, most likely first, the rule accepts: by `row_of_logits`.
+
+    Raises:
+        DraftcertError: as `accepted_count`, and no finite logit.
+
+    >>> from draftcert.theory import parse_rule
+    >>> accepted_of_logits(parse_rule("absolute(1/4)"), [1.0, 1.0, 1.0, 1.0, float("-inf")])
+    4
+    """
+    first, second = (*sorted(logits, reverse=True)[:2], -inf)[:2]
+    # Without a ratio, at a first logit of 0 or a second of -inf, the second token is not near enough (`mars`).
+    ratio = Fraction(second) / Fraction(first) if first and isfinite(second) else Fraction(-1)
+    return accepted_count(rule, row_of_logits(logits), ratio if rule.needs_logits else None)
+
+
+def row_of_logits(logits: Sequence[float]) -> ExactRow:
+    """The softmax of a row of logits, each weight to 256 bits: equal logits have equal probabilities, -inf has 0.
+
+    So a row of equal and of masked logits is exact, as ties with thresholds are. Another row's decisions are its own
+    but where a probability is within 2^-250 of a threshold.
+    """
+    top = max(logits)
+    if not isfinite(top):
+        raise DraftcertError(f"the largest logit is {top}: a row of logits has a finite one")
+    unit = 1 << WEIGHT_BITS
+    with precision(WEIGHT_BITS + 64):  # the balls are far smaller than the units in which their middles are taken
+        weights = [int(((arb(z) - arb(top)).exp() * unit).mid().floor().unique_fmpz()) for z in logits]
+    return read_row(weights, normalize=True)
 
 
 @dataclass(frozen=True)

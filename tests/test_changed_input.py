@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from draftcert.audit import check_answers, conformance_vectors
+from draftcert.audit.lossless import read_outputs
 from draftcert.audit.prompts import Prompt, _parse, read_prompts
 from draftcert.audit.records import Audit
 from draftcert.audit.run import Configuration, run_audit
@@ -104,6 +106,35 @@ def test_prompts(tmp_path):
     lines = [list(enumerate(io.StringIO(text), 1)) for text in changes(whole)]
     assert 0.2 * MANY < sum(refused(lambda: check(_parse(each, "it", True))) for each in lines) < MANY  # noqa: B023
     assert 100 < sum(refused(lambda: through_a_file(text)) for text in changes(whole, 500)) < 500  # noqa: B023
+
+
+def test_answers_of_engines(tmp_path):
+    vectors = conformance_vectors()
+    kinds = ("tree_inputs/chain", "greedy/tree/empty.float32", "sampling/match/empty_draft")
+    answers = {each["id"]: each["expected"] for each in vectors["cases"] if each["id"] in kinds}
+    answers[kinds[2]] = {"counts": [[[0], 5000], [[1], 3125], [[2], 1250], [[3], 625]]}
+    head = {"format": vectors["format"], "vectors_sha256": vectors["sha256"], "engine": "x"}
+    whole = json.dumps(head | {"suites": ["tree_inputs", "greedy/tree", "sampling/match"], "answers": answers})
+    path = tmp_path / "answers.json"
+
+    def read(text: str) -> None:
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        found = check_answers(path)
+        assert not found.passed
+        assert len(found.answered) > 20
+
+    assert 0.3 * MANY < sum(refused(lambda: read(text)) for text in changes(whole)) < MANY  # noqa: B023
+
+
+def test_outputs_of_engines(tmp_path):
+    whole = "\n".join(json.dumps({"id": name, "prompt_tokens": [1, 2], "tokens": [3, 4]}) for name in "ab")
+    path = tmp_path / "outputs.jsonl"
+
+    def read(text: str) -> None:
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        assert all(each.prompt for each in read_outputs(path).values())
+
+    assert 0.3 * MANY < sum(refused(lambda: read(text)) for text in changes(whole)) < MANY  # noqa: B023
 
 
 def test_layers():

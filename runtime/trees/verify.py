@@ -148,5 +148,10 @@ def _limit(condition: Condition) -> int:
 
 
 def accepted_count(row: Float[Tensor, " vocab"], rule: Rule) -> int:
-    """How many tokens of one row the rule accepts."""
-    return int(certify(row[None], rule).accepted[0])
+    """How many tokens of one row the rule accepts; also where float64 does not tell, as at a threshold just met."""
+    found = certify(row[None], rule)
+    if bool(found.exact[0]):
+        return int(found.accepted[0])
+    from ...numerics.decide import accepted_of_logits  # hardly ever needed, and takes long to load
+
+    return accepted_of_logits(rule, row.tolist())

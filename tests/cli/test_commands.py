@@ -17,6 +17,7 @@ def test_help_lists_every_command(draftcert):
         "codegen",
         "generate",
         "explain",
+        "conform",
         "audit",
         "recommend",
         "bench",

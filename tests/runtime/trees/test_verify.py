@@ -141,6 +141,14 @@ def test_more_nodes_never_shorten_the_path(case: tuple[Tree, torch.Tensor], node
     assert verify_tree(logits, tree, STRICT).path[: len(shorter)] == shorter
 
 
+def test_a_threshold_that_is_exactly_met_is_met() -> None:
+    """p = 1/4 in exact arithmetic; float64 cannot tell ln(1/4) from what it computes for the row."""
+    logits = torch.tensor([[1.0, -torch.inf, 1.0, 1.0, 1.0], [0.0, 1.0, 0.0, 0.0, 0.0]])
+    assert not certify(logits[:1], "absolute(1/4)").exact
+    assert verify_tree(logits, Tree((0, 4), (-1, 0)), "absolute(1/4)").path == (0, 1)
+    assert verify_tree(logits, Tree((0, 4), (-1, 0)), "typical_floor(1/4, 1, 1/100000)").path == (0,)
+
+
 RELAXED = [
     "additive(0.1)", "multiplicative(0.3)", "top_m(2)", "top_m(3) & additive(0.3)", "absolute(0.2)", "typical(0.3, 0.6)"
 ]  # fmt: skip
