@@ -1,5 +1,5 @@
-// From what people type to certificates. The records generate RULES, PRESETS and the functions `certificate`, `ceiling`
-// and `log_loss`; this file has no formula of the theory. Whatever is compared is an exact fraction of whole numbers:
+// From what people type to certificates. The records generate RULES, PRESETS, EXAMPLES and the functions `certificate`,
+// `ceiling` and `logLoss`; this file has no formula of the theory. Whatever is compared is an exact fraction of whole numbers:
 // which token is likelier, which reaches a threshold, which is pooled. Only values become doubles, each in one step.
 
 /** What is wrong, in words, and in which field. */
@@ -34,19 +34,23 @@ const compare = (x, y) => Number(x.n * y.d > y.n * x.d) - Number(x.n * y.d < y.n
 const least = (...values) => values.reduce((x, y) => (compare(x, y) > 0 ? y : x));
 const largest = (...values) => values.reduce((x, y) => (compare(x, y) < 0 ? y : x));
 
-/** The double nearest to n/d, or next to it. */
+/** The double nearest to n/d, or next to it; never 0 for what is not. */
 function quotient(n, d) {
   const shift = 64 + bits(d) - bits(n);
   const scaled = shift > 0 ? (n << BigInt(shift)) / d : n / (d << BigInt(-shift));
   const half = Math.trunc(shift / 2); // 2 ** -shift alone can be below any double
-  return Number(scaled) * 2 ** -half * 2 ** (half - shift);
+  return Number(scaled) * 2 ** -half * 2 ** (half - shift) || Number(scaled > 0n) * Number.MIN_VALUE;
+}
+
+function toNumber(x) {
+  return quotient(x.n, x.d);
 }
 
 const commonUnit = (values) => values.reduce((d, x) => (d % x.d ? (d * x.d) / commonDivisor(d, x.d) : d), 1n);
-const toNumber = (x) => quotient(x.n, x.d);
 
-/** ln(n/d), where n/d may be beyond any double. */
-function logarithm(n, d) {
+/** ln of a fraction, which may be beyond any double or as near to 1 as it likes. */
+function logarithm({ n, d }) {
+  if (2n * absolute(n - d) < d) return n === d ? 0 : Math.log1p(quotient(n - d, d));
   const shift = bits(n) - bits(d);
   const mantissa = shift > 0 ? quotient(n, d << BigInt(shift)) : quotient(n << BigInt(-shift), d);
   return Math.log(mantissa) + shift * Math.LN2;
@@ -58,15 +62,15 @@ const greatest = (numbers) => numbers.reduce((x, y) => Math.max(x, y));
 function exponentials(fractions, precision) {
   const halvings = 16n + BigInt(bits(BigInt(Math.ceil(greatest(fractions.map(toNumber))))));
   const guard = halvings + 32n;
-  const one = 1n << (BigInt(precision) + guard);
+  const places = BigInt(precision) + guard;
   return fractions.map(({ n, d }) => {
-    const x = (n * one) / d >> halvings;
-    let [value, term] = [one, one];
+    const x = (n << places) / d >> halvings;
+    let [value, term] = [1n << places, 1n << places];
     for (let k = 1n; term; k++) {
-      term = (-term * x) / one / k;
-      value += term;
+      term = ((term * x) >> places) / k;
+      value += k % 2n ? -term : term;
     }
-    for (let k = 0n; k < halvings; k++) value = (value * value) / one;
+    for (let k = 0n; k < halvings; k++) value = (value * value) >> places;
     return value >> guard;
   });
 }
@@ -119,6 +123,7 @@ const DECIMAL = /^([+-]?)(\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?$/i;
 const MOST_DIGITS = 2000;
 const MOST_TOKENS = 300000;
 const LARGEST_GAP = 2000;
+const MOST_WORDS = 500;
 
 function decimal(text) {
   const [, minus, digits, exponent] = text.match(DECIMAL) ?? [];
@@ -187,10 +192,10 @@ class Row {
     if (this.rest)
       throw new Refusal("rule", "This rule depends on the entropy of the whole row, which a list of its top does not give.");
     const exponent = entropies.map(([k, floor]) => toNumber(k) * this.entropy(floor)).reduce((a, b) => a + b);
-    const threshold = logarithm(scale.n, scale.d) + exponent;
+    const threshold = logarithm(scale) + exponent;
     return this.first((weight) => {
       if (!weight) return false;
-      const distance = logarithm(weight, this.total) - threshold;
+      const distance = logarithm({ n: weight, d: this.total }) - threshold;
       const clear = Math.abs(distance) > 1e-10 * (1 + Math.abs(threshold));
       return (clear ? distance : this.side(weight, scale, entropies)) >= (strict ? Number.MIN_VALUE : 0);
     });
@@ -204,7 +209,8 @@ class Row {
   entropy(floor) {
     let value = 0;
     for (const weight of this.ranked) {
-      if (weight) value -= quotient(weight, this.total) * logarithm(weight * floor.d + floor.n * this.total, floor.d * this.total);
+      const raised = { n: weight * floor.d + floor.n * this.total, d: floor.d * this.total };
+      if (weight) value -= quotient(weight, this.total) * logarithm(raised);
     }
     return value;
   }
@@ -294,6 +300,7 @@ function readRule(text) {
   const fail = (why) => {
     throw new Refusal("rule", why);
   };
+  if (tokens.length > MOST_WORDS) fail(`The rule is longer than this page reads: ${MOST_WORDS} names, numbers and signs.`);
   const take = (sign) => tokens[at] === sign && ++at;
   const joined = (sign, key, part) => {
     const parts = [part()];
@@ -379,7 +386,7 @@ function projected(accepted, competitors, total) {
   const pooled = [...accepted.slice(0, pool.above), ...competitors.slice(competitors.length - pool.below)];
   const level = pool.size ? quotient(pool.mass, pool.size * total) : 0;
   const value = pooled.reduce((c, weight) => c + certificate(level, quotient(weight * pool.size - pool.mass, pool.mass)), 0);
-  return { ...pool, value };
+  return { ...pool, value: pool.size ? Math.max(value, Number.MIN_VALUE) : 0 };
 }
 
 /** All that the page shows of a state; throws a Refusal. */
@@ -404,7 +411,7 @@ function certify({ kind, numbers, rule: text, candidates, normalize = false, log
   const result = {
     row, rule, m, count, accepted, competitors,
     pool: [],
-    logLoss: lowest ? log_loss(quotient(likeliest - lowest, lowest)) : Infinity,
+    logLoss: lowest ? logLoss({ p_1: ratio(likeliest), theta: ratio(lowest) }) : Infinity,
     ceiling: ceiling(m, quotient(likeliest, row.total)),
     bounds: null,
   };

@@ -5,6 +5,7 @@ const UNITS = 10000; // what dragging shares out: probabilities of four decimals
 const LONGEST_ADDRESS = 20000;
 const KINDS = ["probabilities", "logits", "logprobs"];
 const FIELDS = ["numbers", "rule", "candidates", "ratio"];
+const LEAST = 1e-290;
 const START = { rule: "strict_greedy", probabilities: "0.5, 0.45, 0.05", candidates: "2" };
 
 const find = (id) => document.getElementById(id);
@@ -17,15 +18,18 @@ function element(tag, properties = {}, ...children) {
   return node;
 }
 
-/** Twelve digits. */
+/** Twelve digits. Below LEAST a double has fewer, or none. */
 function shown(value) {
   if (value === Infinity) return "∞";
   if (value === 0) return "0";
+  if (value < LEAST) return `below ${LEAST}`;
   const [digits, exponent] = value.toExponential(11).split("e").map((part) => part.replace("+", ""));
   return exponent >= -6 && exponent < 6 ? value.toPrecision(12) : `${digits} × 10^${exponent}`;
 }
 
-const brief = (value) => (value === 0 ? "0" : value < 1e-4 ? value.toExponential(1) : String(Number(value.toPrecision(4))));
+/** A number that may have fewer digits. */
+const plain = (value) => (value < 1e-6 ? shown(value) : String(Number(value.toPrecision(12))));
+const brief = (value) => (value < 1e-4 ? shown(value).replace(/(\.\d\d)\d+/, "$1") : value === Infinity ? "∞" : String(Number(value.toPrecision(4))));
 
 // ---- the state ------------------------------------------------------------------------------------------------------
 
@@ -75,8 +79,8 @@ function show() {
   try {
     result = certify(state);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    refused = error;
+    if (!(error instanceof Refusal)) console.error(error);
+    refused = error instanceof Refusal ? error : new Refusal("numbers", `This page cannot compute that: ${error.message}.`);
   }
   for (const field of FIELDS) {
     const wrong = refused?.field === field;
@@ -86,22 +90,26 @@ function show() {
   }
   find("found").hidden = find("tokens").hidden = !result;
   find("stopped").hidden = !refused;
-  announce(refused ? refused.message : `C = ${brief(result.value)} nats, ${result.count} accepted`);
+  const glance = refused ? refused.message : `C = ${brief(result.value)} nats, ${result.count} accepted`;
+  find("glance").textContent = refused ? "see the field that is marked" : glance;
+  settle(() => {
+    find("status").textContent = glance;
+    if (result) writeAddress(state);
+  });
   if (!result) return;
   showTokens(result, state);
   showCertificate(result);
   showMargin(result);
   showTable(result);
   showCommand(result, state);
-  writeAddress(state);
 }
 
-let announcement;
+let settling;
 
-/** To screen readers, once the reader has stopped dragging or typing. */
-function announce(text) {
-  clearTimeout(announcement);
-  announcement = setTimeout(() => (find("status").textContent = text), 700);
+/** What is done once the reader has stopped dragging or typing: browsers and screen readers take no flood. */
+function settle(act) {
+  clearTimeout(settling);
+  settling = setTimeout(act, 500);
 }
 
 /** The rule in words, a slider for each of its parameters, and the field for a ratio of logits where it is needed. */
@@ -110,12 +118,13 @@ function showNeeds({ kind, rule: text }) {
   let rule = null;
   try {
     rule = readRule(text);
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+  } catch {
+    // `certify` refuses it too, and says why.
   }
   const parts = rule ? atoms(rule) : [];
   find("ratio-field").hidden = kind === "logits" || !parts.some(({ family }) => RULES[family].needsLogits);
-  find("rule-says").textContent = parts.map(({ family }) => RULES[family].says).join(rule?.any ? " Or: " : " And: ");
+  const says = parts.map(({ family }) => RULES[family].says).join(rule?.any ? " Or: " : " And: ");
+  find("rule-says").textContent = says.charAt(0).toUpperCase() + says.slice(1);
   const sliders = parts.flatMap((atom) => RULES[atom.family].parameters.map((parameter) => slider(rule, atom, parameter)));
   const own = find("parameters");
   // A slider that is being moved stays the element that it is.
@@ -136,7 +145,7 @@ function slider(rule, atom, { name, meaning, low, high, whole }) {
     find("rule").value = ruleText(rule);
     show();
   };
-  return element("div", { className: "slider" }, element("span", { textContent: name }), input, element("output", { value: fraction(value) }));
+  return element("div", { className: "slider" }, element("span", { textContent: name }), input, element("output", { value: plain(toNumber(value)) }));
 }
 
 function showTokens({ row, accepted, competitors, pool, level }, { kind }) {
@@ -153,7 +162,7 @@ function showTokens({ row, accepted, competitors, pool, level }, { kind }) {
     item.className = status;
     const [name, track, number] = item.children;
     name.firstChild.textContent = `token ${token}`;
-    name.lastChild.textContent = status + (moved.has(token) ? ", pooled" : "");
+    name.lastChild.textContent = status;
     number.textContent = brief(target);
     const [bar, draft, input] = track.children;
     bar.style.setProperty("--target", target);
@@ -163,8 +172,8 @@ function showTokens({ row, accepted, competitors, pool, level }, { kind }) {
     input.dataset.token = token;
     if (input !== document.activeElement) input.value = target;
     input.setAttribute("aria-label", `probability of token ${token}`);
-    const drafted = draft.hidden ? "" : `; the worst drafter gives it ${brief(toNumber(level))}`;
-    input.setAttribute("aria-valuetext", `${brief(target)}, ${name.lastChild.textContent}${drafted}`);
+    const drafted = draft.hidden ? "" : `, pooled; the worst drafter gives it ${brief(toNumber(level))}`;
+    input.setAttribute("aria-valuetext", `${brief(target)}, ${status}${drafted}`);
   });
   find("tools").hidden = kind !== "probabilities" || !all;
 }
@@ -187,7 +196,7 @@ function showCertificate({ row, m, value, level, accepted, competitors, pool, lo
     "Accepted set": tokenNames(accepted),
     Competitors: tokenNames(competitors),
     Pool: tokenNames(pool),
-    "Level c": level === null ? "none" : shown(toNumber(level)) + (level.d < 10000n && level.d > 1n ? ` = ${fraction(level)}` : ""),
+    "Level c": level === null ? "none" : plain(toNumber(level)) + (level.d < 10000n && level.d > 1n ? ` = ${fraction(level)}` : ""),
     "Ceiling ln(1 + m p₍₁₎)": shown(highest),
     "Log-loss allowed": shown(logLoss),
     "Mass not listed": row.rest ? shown(quotient(row.rest, row.total)) : null,
@@ -201,7 +210,7 @@ function showCertificate({ row, m, value, level, accepted, competitors, pool, lo
 function showMargin({ value, margin, bounds, ceiling: highest }) {
   find("margin").hidden = margin === undefined;
   if (margin === undefined) return;
-  const told = `The two likeliest tokens are g = p₍₁₎ − p₍₂₎ = ${shown(margin)} apart.`;
+  const told = `The two likeliest tokens are g = p₍₁₎ − p₍₂₎ = ${plain(margin)} apart.`;
   find("where").hidden = find("low").parentElement.hidden = !bounds;
   find("margin-says").textContent = bounds
     ? `${told} Of all targets with this margin, over any vocabulary, the certificate is at least the left number and at most ` +
@@ -222,8 +231,8 @@ function showTable({ row, pool, level }) {
   if (level === null) return;
   const moved = new Set(pool);
   const rows = row.order.slice(0, 2 * MOST_BARS).map((token) => {
-    const target = shown(quotient(row.weights[token], row.total));
-    const cells = [token, target, moved.has(token) ? shown(toNumber(level)) : target];
+    const target = plain(quotient(row.weights[token], row.total));
+    const cells = [token, target, moved.has(token) ? plain(toNumber(level)) : target];
     return element("tr", {}, ...cells.map((text) => element("td", { textContent: text })));
   });
   find("table").querySelector("tbody").replaceChildren(...rows);

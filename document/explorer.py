@@ -14,7 +14,6 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 import sympy
-from sympy.codegen.cfunctions import log1p
 
 from ..support.files import write_whole
 from ..support.text import with_policy
@@ -91,6 +90,7 @@ def generated() -> str:
     return "\n\n".join(
         [
             javascript(_functions()),
+            _log_loss(),
             f"const RULES = {_object(families)};",
             f"const PRESETS = {json.dumps(presets)};",
             f"const EXAMPLES = {json.dumps({family.name: _examples(family) for family in RULES.values()})};",
@@ -125,11 +125,12 @@ def _functions() -> Iterator[Any]:
         note = "".join(f" Here {p} = {c} (1 + x)." for p, c in deviating.items())
         comment = (formula.statement + note, f"Formula {formula.sha256}.")
         yield Function(name, tuple(map(Parameter, parameters)), sympy.simplify(form), comment)
-    loss = next(claim for claim in THEOREMS["S6"].conclusions if isinstance(claim, AtLeast)).left
-    ((likeliest, least),) = (fraction.as_numer_denom() for fraction in (loss.args[0],))
-    form = loss.xreplace({likeliest: least * (1 + x)}).replace(sympy.log, lambda argument: log1p(argument - 1))
-    comment = ("S6: the largest log-loss of a token that passes, ln(p_1/p) with p_1 = p (1 + x).",)
-    yield Function("log_loss", (Parameter("x"),), form, comment)
+
+
+def _log_loss() -> str:
+    """S6: the largest log-loss of a token that passes."""
+    (claim,) = (each for each in THEOREMS["S6"].conclusions[:1] if isinstance(each, AtLeast))
+    return f"const logLoss = (v) => {_exact(claim.left)};"
 
 
 def _object(entries: Mapping[str, str]) -> str:
@@ -183,6 +184,8 @@ def _exact(expression: Any) -> str:
         return f"v[{json.dumps(expression.name)}]"
     if isinstance(expression, sympy.Pow) and expression.exp.is_Integer:
         return f"power({_exact(expression.base)}, {expression.exp})"
+    if isinstance(expression, sympy.log):
+        return f"logarithm({_exact(expression.args[0])})"
     for kind, name in ((sympy.Add, "sum"), (sympy.Mul, "product"), (sympy.Min, "least"), (sympy.Max, "largest")):
         if isinstance(expression, kind):
             return f"{name}({', '.join(map(_exact, expression.args))})"
