@@ -24,7 +24,7 @@ def explore(
 ) -> None:
     """Explore certificates in the browser: one page, complete in itself, that asks no server for anything.
 
-    Example: draftcert explore --probs 0.5,0.45,0.05 --candidates 2
+    Example: draftcert explore --probs 0.5,0.45,0.05 --candidates 2 --output explorer.html --no-browser
     """
     import tempfile
     import webbrowser

@@ -287,11 +287,20 @@ function readLogprobs(text, logitRatio) {
   return new Row(weights, total > one ? total : one, logitRatio);
 }
 
-const READERS = {
-  probabilities: (text, normalize, logitRatio) => readProbabilities(text, normalize, logitRatio),
-  logits: (text) => readLogits(text),
-  logprobs: (text, _, logitRatio) => readLogprobs(text, logitRatio),
-};
+let last = { key: "", row: null };
+
+/** The row, read anew only where it has changed: a row of a whole vocabulary takes a second. */
+function readRow({ kind, numbers, normalize }, logitRatio) {
+  const key = [kind, normalize, logitRatio && fraction(logitRatio), numbers].join();
+  if (last.key !== key) {
+    const row =
+      kind === "probabilities" ? readProbabilities(numbers, normalize, logitRatio)
+      : kind === "logits" ? readLogits(numbers)
+      : readLogprobs(numbers, logitRatio);
+    last = { key, row };
+  }
+  return last.row;
+}
 
 /** A rule from its text: {family, values}, {all: parts} or {any: parts}; `&` binds tighter than `|`. */
 function readRule(text) {
@@ -390,11 +399,12 @@ function projected(accepted, competitors, total) {
 }
 
 /** All that the page shows of a state; throws a Refusal. */
-function certify({ kind, numbers, rule: text, candidates, normalize = false, logitRatio: given = "" }) {
-  const rule = readRule(text);
+function certify(state) {
+  const { kind, candidates, logitRatio: given } = state;
+  const rule = readRule(state.rule);
   const needsLogits = atoms(rule).some(({ family }) => RULES[family].needsLogits);
   const logitRatio = needsLogits && kind !== "logits" && given ? readNumber(given, "The ratio", "ratio") : null;
-  const row = READERS[kind](numbers, normalize, logitRatio);
+  const row = readRow(state, logitRatio);
   if (needsLogits && row.statistics["z_(2)/z_(1)"] === null)
     throw kind === "logits"
       ? new Refusal("numbers", "This rule compares the second largest logit with the largest, which is 0 or alone.")

@@ -88,7 +88,7 @@ function show() {
     find(`${field}-error`).hidden = !wrong;
     find(field).setAttribute("aria-invalid", String(wrong));
   }
-  find("found").hidden = find("tokens").hidden = !result;
+  find("found").hidden = find("bars").hidden = !result;
   find("stopped").hidden = !refused;
   const glance = refused ? refused.message : `C = ${brief(result.value)} nats, ${result.count} accepted`;
   find("glance").textContent = refused ? "see the field that is marked" : glance;
@@ -123,8 +123,7 @@ function showNeeds({ kind, rule: text }) {
   }
   const parts = rule ? atoms(rule) : [];
   find("ratio-field").hidden = kind === "logits" || !parts.some(({ family }) => RULES[family].needsLogits);
-  const says = parts.map(({ family }) => RULES[family].says).join(rule?.any ? " Or: " : " And: ");
-  find("rule-says").textContent = says.charAt(0).toUpperCase() + says.slice(1);
+  find("rule-says").replaceChildren(...parts.map(({ family }) => accepts(family)));
   const sliders = parts.flatMap((atom) => RULES[atom.family].parameters.map((parameter) => slider(rule, atom, parameter)));
   const own = find("parameters");
   // A slider that is being moved stays the element that it is.
@@ -132,6 +131,13 @@ function showNeeds({ kind, rule: text }) {
     sliders.forEach((node, k) => (own.children[k].querySelector("output").value = node.querySelector("output").value));
     sliders.forEach((node, k) => (own.children[k].querySelector("input").oninput = node.querySelector("input").oninput));
   } else own.replaceChildren(...sliders);
+}
+
+/** What a family accepts, as its record says it. */
+function accepts(family) {
+  const said = element("p", { textContent: `${family} accepts x iff` });
+  said.insertAdjacentHTML("beforeend", RULES[family].accepts);
+  return said;
 }
 
 function slider(rule, atom, { name, meaning, low, high, whole }) {

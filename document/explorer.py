@@ -152,12 +152,10 @@ def _family(family: RuleFamily) -> str:
     count = fold_conditions(
         family.accepts, _count, lambda a, b: f"Math.min({a}, {b})", lambda a, b: f"Math.max({a}, {b})"
     )
-    sentence = " ".join((family.doc or "").partition("\n\n")[0].partition(": ")[2].split())
     bounds = [_bound(bound) for theorem in THEOREMS.values() for bound in theorem.bounds if bound.rule == family]
     return _object(
         {
-            "says": json.dumps(sentence),
-            "deployed": json.dumps(family.deployed_as),
+            "accepts": json.dumps(mathml(family.accepts, display=False)),
             "example": json.dumps(str(family(*family.examples[0]))),
             "parameters": _list(map(_object, parameters)),
             "needsLogits": _boolean(LOGIT_RATIO in family.accepts.free_symbols),
