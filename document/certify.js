@@ -1,6 +1,6 @@
 // From what people type to certificates. The records generate RULES, PRESETS, EXAMPLES and the functions `certificate`,
-// `ceiling` and `logLoss`; this file has no formula of the theory. Whatever is compared is an exact fraction of whole numbers:
-// which token is likelier, which reaches a threshold, which is pooled. Only values become doubles, each in one step.
+// `ceiling` and `logLoss`; this file has no formula of the theory. Whatever is compared is an exact fraction of whole
+// numbers: which token is likelier, which reaches a threshold, which is pooled. Only values become doubles.
 
 /** What is wrong, in words, and in which field. */
 class Refusal extends Error {
@@ -28,7 +28,8 @@ function ratio(n, d = 1n) {
 
 const sum = (...terms) => terms.reduce((x, y) => ratio(x.n * y.d + y.n * x.d, x.d * y.d));
 const product = (...factors) => factors.reduce((x, y) => ratio(x.n * y.n, x.d * y.d));
-const power = (x, k) => (k < 0 ? ratio(x.d ** BigInt(-k), x.n ** BigInt(-k)) : ratio(x.n ** BigInt(k), x.d ** BigInt(k)));
+const power = (x, k) =>
+  k < 0 ? ratio(x.d ** BigInt(-k), x.n ** BigInt(-k)) : ratio(x.n ** BigInt(k), x.d ** BigInt(k));
 const difference = (x, y) => sum(x, { n: -y.n, d: y.d });
 const compare = (x, y) => Number(x.n * y.d > y.n * x.d) - Number(x.n * y.d < y.n * x.d);
 const least = (...values) => values.reduce((x, y) => (compare(x, y) > 0 ? y : x));
@@ -64,7 +65,7 @@ function exponentials(fractions, precision) {
   const guard = halvings + 32n;
   const places = BigInt(precision) + guard;
   return fractions.map(({ n, d }) => {
-    const x = (n << places) / d >> halvings;
+    const x = ((n << places) / d) >> halvings;
     let [value, term] = [1n << places, 1n << places];
     for (let k = 1n; term; k++) {
       term = ((term * x) >> places) / k;
@@ -93,7 +94,7 @@ function productIsOne(powers) {
   return coprime.every(([, k]) => k === 0n);
 }
 
-/** ln of a whole number in units of 2^-precision, by the series of atanh, up to 2^20 of these units. */
+/** ln of a whole number in units of 2^-precision, by the series of atanh, up to 2^40 of these units. */
 function preciseLogarithm(n, precision) {
   const one = 1n << precision;
   const near = (y) => {
@@ -112,7 +113,7 @@ function signOfLogarithms(powers) {
   const size = powers.reduce((total, [, k]) => total + absolute(k), 0n);
   for (let precision = BigInt(bits(size)) + 256n; ; precision *= 2n) {
     const total = powers.reduce((value, [n, k]) => value + k * preciseLogarithm(n, precision), 0n);
-    if (absolute(total) > size << 20n) return total > 0n ? 1 : -1;
+    if (absolute(total) > size << 40n) return total > 0n ? 1 : -1;
     if (productIsOne(powers)) return 0;
   }
 }
@@ -124,6 +125,7 @@ const MOST_DIGITS = 2000;
 const MOST_TOKENS = 300000;
 const LARGEST_GAP = 2000;
 const MOST_WORDS = 500;
+const MOST_BITS = 2 ** 27;
 
 function decimal(text) {
   const [, minus, digits, exponent] = text.match(DECIMAL) ?? [];
@@ -138,20 +140,30 @@ function decimal(text) {
 function readNumber(text, what, field) {
   const parts = text.split("/").map((part) => decimal(part.trim()));
   if (parts.length > 2 || parts.includes(null))
-    throw new Refusal(field, `${what} is “${shortened(text)}”: write a decimal, or a fraction such as 3/10.`);
-  if (parts.length === 2 && parts[1].n === 0n) throw new Refusal(field, `${what} is “${shortened(text)}”: it divides by zero.`);
+    throw new Refusal(
+      field,
+      `${what} is “${shortened(text)}”: write a decimal (${MOST_DIGITS} digits at most) or a fraction such as 3/10.`,
+    );
+  if (parts.length === 2 && parts[1].n === 0n)
+    throw new Refusal(field, `${what} is “${shortened(text)}”: it divides by zero.`);
   return parts.length === 2 ? ratio(parts[0].n * parts[1].d, parts[0].d * parts[1].n) : parts[0];
 }
 
 const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
 function readList(text, what, special = {}) {
-  const bare = text.trim().replace(/^\[|\]$/g, "").trim();
+  const bare = text
+    .trim()
+    .replace(/^\[|\]$/g, "")
+    .trim();
   const entries = bare ? bare.split(/\s*[,;]\s*|\s+/) : [];
   if (entries.length > 1 && entries.at(-1) === "") entries.pop();
   if (!entries.length) throw new Refusal("numbers", "The row is empty: give at least one number.");
-  if (entries.length > MOST_TOKENS) throw new Refusal("numbers", `${entries.length} numbers: this page reads ${MOST_TOKENS}.`);
-  return entries.map((entry, token) => special[entry.toLowerCase()] ?? readNumber(entry, `${what} ${token}`, "numbers"));
+  if (entries.length > MOST_TOKENS)
+    throw new Refusal("numbers", `${entries.length} numbers: this page reads ${MOST_TOKENS}.`);
+  return entries.map(
+    (entry, token) => special[entry.toLowerCase()] ?? readNumber(entry, `${what} ${token}`, "numbers"),
+  );
 }
 
 const MASKED = { n: 0n, d: 0n }; // a logit of minus infinity
@@ -160,7 +172,9 @@ const INFINITE = { "-inf": MASKED, "-infinity": MASKED, "−∞": MASKED };
 /** A row of whole-numbered weights over their total, most likely first, ties by lowest id. */
 class Row {
   constructor(weights, total, logitRatio = null) {
-    this.order = weights.map((_, token) => token).sort((a, b) => Number(weights[b] > weights[a]) - Number(weights[b] < weights[a]));
+    this.order = weights
+      .map((_, token) => token)
+      .sort((a, b) => Number(weights[b] > weights[a]) - Number(weights[b] < weights[a]));
     this.weights = weights;
     this.ranked = this.order.map((token) => weights[token]);
     this.total = total;
@@ -190,7 +204,10 @@ class Row {
   reachingEntropies(scale, entropies, strict) {
     if (scale.n <= 0n) return this.reaching(scale, strict);
     if (this.rest)
-      throw new Refusal("rule", "This rule depends on the entropy of the whole row, which a list of its top does not give.");
+      throw new Refusal(
+        "rule",
+        "This rule depends on the entropy of the whole row, which a list of its top does not give.",
+      );
     const exponent = entropies.map(([k, floor]) => toNumber(k) * this.entropy(floor)).reduce((a, b) => a + b);
     const threshold = logarithm(scale) + exponent;
     return this.first((weight) => {
@@ -218,10 +235,16 @@ class Row {
   /** On which side of that threshold weight/total lies: a sum of logarithms of whole numbers has its sign. */
   side(weight, scale, entropies) {
     const common = entropies.reduce((d, [k]) => d * k.d, this.total);
-    const powers = [[weight, common], [this.total, -common], [scale.n, -common], [scale.d, common]];
+    const powers = [
+      [weight, common],
+      [this.total, -common],
+      [scale.n, -common],
+      [scale.d, common],
+    ];
     for (const [k, floor] of entropies) {
       const times = new Map();
-      for (const each of this.ranked) times.set(each, (times.get(each) ?? 0n) + (each * k.n * common) / (this.total * k.d));
+      for (const each of this.ranked)
+        times.set(each, (times.get(each) ?? 0n) + (each * k.n * common) / (this.total * k.d));
       for (const [each, exponent] of times) {
         if (each) powers.push([each * floor.d + floor.n * this.total, exponent], [floor.d * this.total, -exponent]);
       }
@@ -234,15 +257,22 @@ function readProbabilities(text, normalize, logitRatio) {
   const values = readList(text, "Probability");
   const negative = values.findIndex((value) => value.n < 0n);
   if (negative >= 0) throw new Refusal("numbers", `Probability ${negative} is negative.`);
-  const unit = commonUnit(values);
-  if (bits(unit) * values.length > 2 ** 27) throw new Refusal("numbers", "The common denominator is too large: give decimals.");
+  let unit = 1n;
+  for (const value of values) {
+    unit = commonUnit([{ d: unit }, value]);
+    if (bits(unit) * values.length > MOST_BITS)
+      throw new Refusal("numbers", "These fractions are too long: give decimals.");
+  }
   const weights = values.map((value) => value.n * (unit / value.d));
   const total = weights.reduce((a, b) => a + b);
   if (total === 0n) throw new Refusal("numbers", "All probabilities are 0: at least one must be positive.");
   if (total !== unit && !normalize) {
     const excess = quotient(total - unit, unit);
-    const told = Math.abs(excess) < 1e-6 ? `1 ${excess < 0 ? "−" : "+"} ${Math.abs(excess).toPrecision(3)}` : `${quotient(total, unit)}`;
-    throw new Refusal("numbers", `The probabilities sum to ${told}, not 1. Correct them, or tick “divide by the sum”.`);
+    const told =
+      Math.abs(excess) < 1e-6
+        ? `1 ${excess < 0 ? "−" : "+"} ${Math.abs(excess).toPrecision(3)}`
+        : `${quotient(total, unit)}`;
+    throw new Refusal("numbers", `The probabilities sum to ${told}, not 1: correct them or tick “divide by the sum”.`);
   }
   return new Row(weights, total, logitRatio);
 }
@@ -253,7 +283,10 @@ function weightsOf(logarithms, origin, what) {
   const gaps = finite.map((z) => difference(origin, z));
   const far = greatest(gaps.map(toNumber));
   if (far > LARGEST_GAP)
-    throw new Refusal("numbers", `A ${what} lies ${Math.round(far)} below the largest: write -inf for a token that is masked.`);
+    throw new Refusal(
+      "numbers",
+      `A ${what} lies ${Math.round(far)} below the largest: write -inf for a token that is masked.`,
+    );
   const finest = greatest(gaps.map((gap) => bits(gap.d)));
   const precision = 256 + finest + Math.ceil(far * Math.LOG2E);
   const values = exponentials(gaps, precision);
@@ -266,8 +299,13 @@ function readLogits(text) {
   const ranked = logits.filter((z) => z !== MASKED).sort((a, b) => -compare(a, b));
   if (!ranked.length) throw new Refusal("numbers", "Every logit is minus infinity: at least one must be finite.");
   const [weights] = weightsOf(logits, ranked[0], "logit");
-  const compared = ranked.length > 1 && ranked[0].n !== 0n ? ratio(ranked[1].n * ranked[0].d, ranked[1].d * ranked[0].n) : null;
-  return new Row(weights, weights.reduce((a, b) => a + b), compared);
+  const compared =
+    ranked.length > 1 && ranked[0].n !== 0n ? ratio(ranked[1].n * ranked[0].d, ranked[1].d * ranked[0].n) : null;
+  return new Row(
+    weights,
+    weights.reduce((a, b) => a + b),
+    compared,
+  );
 }
 
 function readLogprobs(text, logitRatio) {
@@ -277,7 +315,10 @@ function readLogprobs(text, logitRatio) {
     if (value !== MASKED && compare(value, zero) > 0) throw new Refusal("numbers", `Log-probability ${k} is above 0.`);
     const before = listed[k - 1];
     if (k && value !== MASKED && (before === MASKED || compare(before, value) < 0))
-      throw new Refusal("numbers", "The log-probabilities are not in descending order: give the most likely token first.");
+      throw new Refusal(
+        "numbers",
+        "The log-probabilities are not in descending order: give the most likely token first.",
+      );
   });
   if (listed[0] === MASKED) throw new Refusal("numbers", "The most likely token has log-probability minus infinity.");
   const [weights, one] = weightsOf(listed, zero, "log-probability");
@@ -294,9 +335,11 @@ function readRow({ kind, numbers, normalize }, logitRatio) {
   const key = [kind, normalize, logitRatio && fraction(logitRatio), numbers].join();
   if (last.key !== key) {
     const row =
-      kind === "probabilities" ? readProbabilities(numbers, normalize, logitRatio)
-      : kind === "logits" ? readLogits(numbers)
-      : readLogprobs(numbers, logitRatio);
+      kind === "probabilities"
+        ? readProbabilities(numbers, normalize, logitRatio)
+        : kind === "logits"
+          ? readLogits(numbers)
+          : readLogprobs(numbers, logitRatio);
     last = { key, row };
   }
   return last.row;
@@ -309,7 +352,8 @@ function readRule(text) {
   const fail = (why) => {
     throw new Refusal("rule", why);
   };
-  if (tokens.length > MOST_WORDS) fail(`The rule is longer than this page reads: ${MOST_WORDS} names, numbers and signs.`);
+  if (tokens.length > MOST_WORDS)
+    fail(`The rule is longer than this page reads: ${MOST_WORDS} names, numbers and signs.`);
   const take = (sign) => tokens[at] === sign && ++at;
   const joined = (sign, key, part) => {
     const parts = [part()];
@@ -328,12 +372,14 @@ function readRule(text) {
     const name = tokens[at++];
     if (name === undefined) fail("The rule is not complete: a name is missing.");
     if (Object.hasOwn(PRESETS, name)) fail(`${name} stands for ${PRESETS[name]}: write that.`);
-    if (!Object.hasOwn(RULES, name)) fail(`No rule is called “${shortened(name)}”; there are ${Object.keys(RULES).join(", ")}.`);
+    if (!Object.hasOwn(RULES, name))
+      fail(`No rule is called “${shortened(name)}”; there are ${Object.keys(RULES).join(", ")}.`);
     const family = RULES[name];
     const values = {};
     if (take("(") && !take(")")) {
       do {
-        const named = tokens[at + 1] === "=" ? tokens[(at += 2) - 2] : family.parameters[Object.keys(values).length]?.name;
+        const named =
+          tokens[at + 1] === "=" ? tokens[(at += 2) - 2] : family.parameters[Object.keys(values).length]?.name;
         const parameter = family.parameters.find((each) => each.name === named && !(named in values));
         if (!parameter) fail(`${name} takes ${signature(name)}.`);
         values[named] = within(parameter, readNumber(tokens[at++] ?? "", `${name}: ${named}`, "rule"), name);
@@ -344,15 +390,20 @@ function readRule(text) {
     return { family: name, values };
   };
   const rule = anyOf();
-  return at === tokens.length ? rule : fail(`“${shortened(tokens[at])}” is unexpected: join rules by & (both accept) or | (either).`);
+  return at === tokens.length
+    ? rule
+    : fail(`“${shortened(tokens[at])}” is unexpected: join rules by & (both accept) or | (either).`);
 }
 
 const signature = (name) => RULES[name].parameters.map((each) => each.name).join(", ") || "no parameters";
 
 function within({ name, low, high, whole }, value, rule) {
   if (compare(value, low) < 0 || (high && compare(value, high) > 0) || (whole && value.d !== 1n))
-    throw new Refusal("rule", `${rule}: ${name} = ${fraction(value)} must be ${whole ? "a whole number" : "a number"} ` +
-      (high ? `from ${fraction(low)} to ${fraction(high)}.` : `from ${fraction(low)} up.`));
+    throw new Refusal(
+      "rule",
+      `${rule}: ${name} = ${fraction(value)} must be ${whole ? "a whole number" : "a number"} ` +
+        (high ? `from ${fraction(low)} to ${fraction(high)}.` : `from ${fraction(low)} up.`),
+    );
   return value;
 }
 
@@ -376,7 +427,7 @@ function acceptedCount(rule, row) {
   return RULES[rule.family].count(row, { ...rule.values, ...row.statistics });
 }
 
-/** T3: from the two ends, an accepted token above the mean of the pool or a competitor below it joins, one at a time. */
+/** T3: from both ends, an accepted token above the mean of the pool or a competitor below it joins, one at a time. */
 function selectPool(accepted, competitors) {
   const last = competitors.length - 1;
   if (!accepted.length || competitors[last] >= accepted[0]) return { above: 0, below: 0, mass: 0n, size: 0n };
@@ -394,7 +445,10 @@ function projected(accepted, competitors, total) {
   const pool = selectPool(accepted, competitors);
   const pooled = [...accepted.slice(0, pool.above), ...competitors.slice(competitors.length - pool.below)];
   const level = pool.size ? quotient(pool.mass, pool.size * total) : 0;
-  const value = pooled.reduce((c, weight) => c + certificate(level, quotient(weight * pool.size - pool.mass, pool.mass)), 0);
+  const value = pooled.reduce(
+    (c, weight) => c + certificate(level, quotient(weight * pool.size - pool.mass, pool.mass)),
+    0,
+  );
   return { ...pool, value: pool.size ? Math.max(value, Number.MIN_VALUE) : 0 };
 }
 
@@ -412,14 +466,22 @@ function certify(state) {
   const m = readCandidates(candidates, row);
   const count = acceptedCount(rule, row);
   if (row.rest && count + m > row.size)
-    throw new Refusal("numbers", `The list ends too soon: it holds ${row.size} tokens, and ${quotient(row.rest, row.total).toPrecision(3)} ` +
-      "of the mass is elsewhere, where tokens that are accepted or compete may be. Give more log-probabilities.");
+    throw new Refusal(
+      "numbers",
+      `The list ends too soon: it holds ${row.size} tokens, and ${quotient(row.rest, row.total).toPrecision(3)} ` +
+        "of the mass is elsewhere, where tokens that are accepted or compete may be. Give more log-probabilities.",
+    );
   const ranked = row.ranked;
   const [accepted, competitors] = [row.order.slice(0, count), row.order.slice(count, count + m)];
   const likeliest = ranked[0];
   const lowest = ranked[Math.max(count, 1) - 1];
   const result = {
-    row, rule, m, count, accepted, competitors,
+    row,
+    rule,
+    m,
+    count,
+    accepted,
+    competitors,
     pool: [],
     logLoss: lowest ? logLoss({ p_1: ratio(likeliest), theta: ratio(lowest) }) : Infinity,
     ceiling: ceiling(m, quotient(likeliest, row.total)),
@@ -441,10 +503,10 @@ function certify(state) {
 
 function readCandidates(candidates, row) {
   const m = /^\d{1,9}$/.test(`${candidates}`.trim()) ? Number(candidates) : 0;
-  const most = row.rest ? Infinity : row.size - 1;
+  const most = row.rest ? row.size : row.size - 1;
   if (m >= 1 && m <= most) return m;
   if (most < 1) throw new Refusal("numbers", "A row of one token leaves nothing to draft: give two at least.");
-  throw new Refusal("candidates", `With ${row.size} tokens the width is a whole number from 1 to ${most === Infinity ? "as many as are listed" : most}.`);
+  throw new Refusal("candidates", `With ${row.size} tokens the width is a whole number from 1 to ${most}.`);
 }
 
 // ---- margin bounds --------------------------------------------------------------------------------------------------
@@ -471,7 +533,8 @@ function tightest(rule, end, known) {
     // The certificate is the least (greatest) of those of the parts, and so is its infimum (supremum).
     const own = rule.all ? "infimum" : "supremum";
     const bounds = parts.map((part) => tightest(part, end, known)).filter(Boolean);
-    if (bounds.length === parts.length) found = [{ ...extreme(bounds, own), sharp: own === end && extreme(bounds, own).sharp }];
+    if (bounds.length === parts.length)
+      found = [{ ...extreme(bounds, own), sharp: own === end && extreme(bounds, own).sharp }];
   }
   if (!found.length) return null;
   const sharp = found.filter((bound) => bound.sharp);
@@ -480,7 +543,9 @@ function tightest(rule, end, known) {
 }
 
 const extreme = (bounds, end) =>
-  bounds.reduce((x, y) => ((end === "infimum" ? y.value < x.value : y.value > x.value) || (y.value === x.value && y.sharp) ? y : x));
+  bounds.reduce((x, y) =>
+    (end === "infimum" ? y.value < x.value : y.value > x.value) || (y.value === x.value && y.sharp) ? y : x,
+  );
 
 /** A rule of one family, and the same predicate as other families have it. */
 function equalAtoms(atom) {
@@ -490,7 +555,7 @@ function equalAtoms(atom) {
   return [atom, ...others];
 }
 
-/** What theorems say of a rule, where they do: a number, what they say of another rule, or the value of extremal rows. */
+/** What theorems say of a rule: a number, what they say of another rule, or the certificate of extremal rows. */
 function stated(atom, end, known) {
   const v = { ...known, ...atom.values };
   const bounds = RULES[atom.family].bounds
@@ -499,7 +564,9 @@ function stated(atom, end, known) {
   return bounds.flatMap(({ number, other, rows, sharp }) => {
     const found = other
       ? [tightest({ family: other.family, values: other.values(v) }, end, known)].filter(Boolean)
-      : (rows ?? []).filter(({ where }) => inside(where, v)).map((each) => ({ value: certificateOf(each, v), sharp: true }));
+      : (rows ?? [])
+          .filter(({ where }) => inside(where, v))
+          .map((each) => ({ value: certificateOf(each, v), sharp: true }));
     if (number !== undefined) found.push({ value: number, sharp: true });
     return found.length ? [extreme(found, end)].map((best) => ({ ...best, sharp: best.sharp && sharp })) : [];
   });
@@ -514,13 +581,17 @@ const inside = (ranges, v) =>
 function rowOf(tokens) {
   const masses = listed(tokens);
   const unit = commonUnit(masses);
-  return new Row(masses.map((mass) => mass.n * (unit / mass.d)), unit);
+  return new Row(
+    masses.map((mass) => mass.n * (unit / mass.d)),
+    unit,
+  );
 }
 
 function certificateOf({ accepted, competitors }, v) {
   const [above, below] = [listed(accepted(v)), listed(competitors(v))];
   const unit = commonUnit([...above, ...below]);
-  const weights = (masses) => masses.map((mass) => mass.n * (unit / mass.d)).sort((a, b) => Number(b > a) - Number(b < a));
+  const weights = (masses) =>
+    masses.map((mass) => mass.n * (unit / mass.d)).sort((a, b) => Number(b > a) - Number(b < a));
   return projected(weights(above), weights(below), unit).value;
 }
 

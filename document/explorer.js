@@ -23,13 +23,21 @@ function shown(value) {
   if (value === Infinity) return "∞";
   if (value === 0) return "0";
   if (value < LEAST) return `below ${LEAST}`;
-  const [digits, exponent] = value.toExponential(11).split("e").map((part) => part.replace("+", ""));
+  const [digits, exponent] = value
+    .toExponential(11)
+    .split("e")
+    .map((part) => part.replace("+", ""));
   return exponent >= -6 && exponent < 6 ? value.toPrecision(12) : `${digits} × 10^${exponent}`;
 }
 
 /** A number that may have fewer digits. */
 const plain = (value) => (value < 1e-6 ? shown(value) : String(Number(value.toPrecision(12))));
-const brief = (value) => (value < 1e-4 ? shown(value).replace(/(\.\d\d)\d+/, "$1") : value === Infinity ? "∞" : String(Number(value.toPrecision(4))));
+const brief = (value) =>
+  value < 1e-4
+    ? shown(value).replace(/(\.\d\d)\d+/, "$1")
+    : value === Infinity
+      ? "∞"
+      : String(Number(value.toPrecision(4)));
 
 // ---- the state ------------------------------------------------------------------------------------------------------
 
@@ -65,7 +73,9 @@ function writeAddress({ kind, numbers, rule, candidates, normalize, logitRatio }
   if (normalize) given.normalize = "1";
   if (logitRatio) given.logit_ratio = logitRatio;
   const encode = (text) => encodeURIComponent(text).replace(/%2C/g, ",").replace(/%2F/g, "/");
-  const fragment = Object.entries(given).map(([key, value]) => `${key}=${encode(value)}`).join("&");
+  const fragment = Object.entries(given)
+    .map(([key, value]) => `${key}=${encode(value)}`)
+    .join("&");
   if (fragment.length < LONGEST_ADDRESS) history.replaceState(null, "", `#${fragment}`);
 }
 
@@ -80,7 +90,8 @@ function show() {
     result = certify(state);
   } catch (error) {
     if (!(error instanceof Refusal)) console.error(error);
-    refused = error instanceof Refusal ? error : new Refusal("numbers", `This page cannot compute that: ${error.message}.`);
+    refused =
+      error instanceof Refusal ? error : new Refusal("numbers", `This page cannot compute that: ${error.message}.`);
   }
   for (const field of FIELDS) {
     const wrong = refused?.field === field;
@@ -124,12 +135,16 @@ function showNeeds({ kind, rule: text }) {
   const parts = rule ? atoms(rule) : [];
   find("ratio-field").hidden = kind === "logits" || !parts.some(({ family }) => RULES[family].needsLogits);
   find("rule-says").replaceChildren(...parts.map(({ family }) => accepts(family)));
-  const sliders = parts.flatMap((atom) => RULES[atom.family].parameters.map((parameter) => slider(rule, atom, parameter)));
+  const sliders = parts.flatMap((atom) =>
+    RULES[atom.family].parameters.map((parameter) => slider(rule, atom, parameter)),
+  );
   const own = find("parameters");
   // A slider that is being moved stays the element that it is.
   if (own.children.length === sliders.length && own.contains(document.activeElement)) {
     sliders.forEach((node, k) => (own.children[k].querySelector("output").value = node.querySelector("output").value));
-    sliders.forEach((node, k) => (own.children[k].querySelector("input").oninput = node.querySelector("input").oninput));
+    sliders.forEach(
+      (node, k) => (own.children[k].querySelector("input").oninput = node.querySelector("input").oninput),
+    );
   } else own.replaceChildren(...sliders);
 }
 
@@ -143,7 +158,12 @@ function accepts(family) {
 function slider(rule, atom, { name, meaning, low, high, whole }) {
   const value = atom.values[name];
   const input = element("input", {
-    type: "range", min: toNumber(low), max: high ? toNumber(high) : 20, step: whole ? 1 : 0.01, value: toNumber(value), title: meaning,
+    type: "range",
+    min: toNumber(low),
+    max: high ? toNumber(high) : 20,
+    step: whole ? 1 : 0.01,
+    value: toNumber(value),
+    title: meaning,
   });
   input.setAttribute("aria-label", `${atom.family}: ${name}, ${meaning}`);
   input.oninput = () => {
@@ -151,7 +171,13 @@ function slider(rule, atom, { name, meaning, low, high, whole }) {
     find("rule").value = ruleText(rule);
     show();
   };
-  return element("div", { className: "slider" }, element("span", { textContent: name }), input, element("output", { value: plain(toNumber(value)) }));
+  return element(
+    "div",
+    { className: "slider" },
+    element("span", { textContent: name }),
+    input,
+    element("output", { value: plain(toNumber(value)) }),
+  );
 }
 
 function showTokens({ row, accepted, competitors, pool, level }, { kind }) {
@@ -186,23 +212,40 @@ function showTokens({ row, accepted, competitors, pool, level }, { kind }) {
 
 function tokenRow() {
   const input = element("input", { type: "range", min: 0, max: 1, step: 0.005 });
-  const track = element("div", { className: "track" }, element("div", { className: "bar" }), element("div", { className: "draft" }), input);
-  return element("li", {}, element("span", { className: "name" }, "", element("small")), track, element("span", { className: "number" }));
+  const track = element(
+    "div",
+    { className: "track" },
+    element("div", { className: "bar" }),
+    element("div", { className: "draft" }),
+    input,
+  );
+  return element(
+    "li",
+    {},
+    element("span", { className: "name" }, "", element("small")),
+    track,
+    element("span", { className: "number" }),
+  );
 }
 
 function showCertificate({ row, m, value, level, accepted, competitors, pool, logLoss, ceiling: highest }) {
   find("certificate").value = shown(value);
   const among = m === 1 ? "its likeliest token is accepted" : `an accepted token is among its ${m} likeliest`;
   find("meaning").textContent =
-    value === Infinity ? `Fewer than ${m === 1 ? "one token is" : `${m} tokens are`} rejected: every drafter is accepted.`
-    : value === 0 ? "The target itself can be rejected here, so that no drafter is certain to be accepted, however near it comes."
-    : `Whatever the drafter: if KL(target‖draft) < C, ${among}. The drafter that the marks show is at C and can be rejected.`;
+    value === Infinity
+      ? `Fewer than ${m === 1 ? "one token is" : `${m} tokens are`} rejected: every drafter is accepted.`
+      : value === 0
+        ? "The target itself can be rejected here, so that no drafter is certain to be accepted, however near it comes."
+        : `If KL(target‖draft) < C, whatever the drafter, ${among}. The drafter that the marks show is at C: it can be rejected.`;
   find("formula").hidden = !pool.length;
   const entries = {
     "Accepted set": tokenNames(accepted),
     Competitors: tokenNames(competitors),
     Pool: tokenNames(pool),
-    "Level c": level === null ? "none" : plain(toNumber(level)) + (level.d < 10000n && level.d > 1n ? ` = ${fraction(level)}` : ""),
+    "Level c":
+      level === null
+        ? "none"
+        : plain(toNumber(level)) + (level.d < 10000n && level.d > 1n ? ` = ${fraction(level)}` : ""),
     "Ceiling ln(1 + m p₍₁₎)": shown(highest),
     "Log-loss allowed": shown(logLoss),
     "Mass not listed": row.rest ? shown(quotient(row.rest, row.total)) : null,
@@ -219,13 +262,18 @@ function showMargin({ value, margin, bounds, ceiling: highest }) {
   const told = `The two likeliest tokens are g = p₍₁₎ − p₍₂₎ = ${plain(margin)} apart.`;
   find("where").hidden = find("low").parentElement.hidden = !bounds;
   find("margin-says").textContent = bounds
-    ? `${told} Of all targets with this margin, over any vocabulary, the certificate is at least the left number and at most ` +
-      `the right one${bounds.low.sharp && bounds.high.sharp ? "; neither can be improved" : ""}.`
+    ? `${told} Of all targets with this margin, over any vocabulary, the certificate is at least the left number and ` +
+      `at most the right one${bounds.low.sharp && bounds.high.sharp ? "; neither can be improved" : ""}.`
     : `${told} No bound of the certificate is known for this rule from a margin alone.`;
   if (!bounds) return;
   const [low, high] = [bounds.low.value, bounds.high.value];
   const end = high === Infinity ? 2 * Math.max(highest, low === Infinity ? 0 : low) : high;
-  const place = value === Infinity ? 1 : low === Infinity || end === low ? 0 : Math.min(1, Math.max(0, (value - low) / (end - low)));
+  const place =
+    value === Infinity
+      ? 1
+      : low === Infinity || end === low
+        ? 0
+        : Math.min(1, Math.max(0, (value - low) / (end - low)));
   find("where").firstChild.style.setProperty("--place", place);
   find("where").setAttribute("aria-label", `C = ${shown(value)} lies between ${shown(low)} and ${shown(high)}`);
   find("low").textContent = shown(low);
@@ -241,15 +289,22 @@ function showTable({ row, pool, level }) {
     const cells = [token, target, moved.has(token) ? plain(toNumber(level)) : target];
     return element("tr", {}, ...cells.map((text) => element("td", { textContent: text })));
   });
-  find("table").querySelector("tbody").replaceChildren(...rows);
+  find("table")
+    .querySelector("tbody")
+    .replaceChildren(...rows);
 }
 
 function showCommand({ rule, m }, { kind, numbers, normalize, logitRatio }) {
   find("command-field").hidden = kind !== "probabilities";
-  const row = numbers.trim().replace(/^\[|\]$/g, "").trim().replace(/[\s,;]+/g, ",");
+  const row = numbers
+    .trim()
+    .replace(/^\[|\]$/g, "")
+    .trim()
+    .replace(/[\s,;]+/g, ",");
   const ratio = find("ratio-field").hidden ? "" : ` --logit-ratio ${logitRatio}`;
+  const options = (normalize ? " --normalize" : "") + ratio;
   find("command").textContent =
-    `draftcert certify --probs ${row} --rule "${ruleText(rule)}" --candidates ${m} --digits 12${normalize ? " --normalize" : ""}${ratio}`;
+    `draftcert certify --probs ${row} --rule "${ruleText(rule)}" --candidates ${m} --digits 12${options}`;
 }
 
 // ---- what the reader does -------------------------------------------------------------------------------------------
@@ -265,7 +320,13 @@ function drag(token, value) {
 
 function writeRow(weights, token, units) {
   const others = weights.reduce((total, weight, x) => (x === token ? total : total + weight), 0n);
-  const shares = weights.map((weight, x) => (x === token ? 0 : others ? quotient(weight * BigInt(UNITS - units), others) : (UNITS - units) / (weights.length - 1)));
+  const shares = weights.map((weight, x) =>
+    x === token
+      ? 0
+      : others
+        ? quotient(weight * BigInt(UNITS - units), others)
+        : (UNITS - units) / (weights.length - 1),
+  );
   const whole = shares.map(Math.floor);
   whole[token] = units;
   const byRest = shares.map((share, x) => x).sort((a, b) => (shares[b] % 1) - (shares[a] % 1));
@@ -277,7 +338,9 @@ function writeRow(weights, token, units) {
 }
 
 function resize(change) {
-  const entries = find("numbers").value.split(/[\s,;]+/).filter(Boolean);
+  const entries = find("numbers")
+    .value.split(/[\s,;]+/)
+    .filter(Boolean);
   const kept = change > 0 ? [...entries, "0"] : entries.slice(0, -1);
   if (kept.length < 2) return;
   find("numbers").value = kept.join(", ");
@@ -290,12 +353,23 @@ function fillChoices() {
   const option = ([name, value]) => element("option", { value, textContent: name });
   find("choice").append(
     element("option", { value: "", textContent: "families and deployed presets" }),
-    group("families", Object.values(RULES).map(({ example }) => option([example, example]))),
-    group("as deployed", Object.entries(PRESETS).map(([name, text]) => option([name, text]))),
+    group(
+      "families",
+      Object.values(RULES).map(({ example }) => option([example, example])),
+    ),
+    group(
+      "as deployed",
+      Object.entries(PRESETS).map(([name, text]) => option([name, text])),
+    ),
   );
   find("example").append(
     element("option", { value: "", textContent: "from the rules' records" }),
-    ...Object.entries(EXAMPLES).map(([family, examples]) => group(family, examples.map(({ note, fragment }) => option([note, fragment])))),
+    ...Object.entries(EXAMPLES).map(([family, examples]) =>
+      group(
+        family,
+        examples.map(({ note, fragment }) => option([note, fragment])),
+      ),
+    ),
   );
 }
 
