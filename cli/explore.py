@@ -7,7 +7,7 @@ import typer
 
 from ..support.text import visible
 from ..theory.errors import DraftcertError
-from .console import out
+from .console import Json, out, print_json
 
 
 def explore(
@@ -21,6 +21,7 @@ def explore(
         Path | None, typer.Option(dir_okay=False, help="Where to write the page; else a folder of the system's.")
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it.")] = True,
+    as_json: Json = False,
 ) -> None:
     """Explore certificates in the browser: one page, complete in itself, that asks no server for anything.
 
@@ -36,9 +37,14 @@ def explore(
     if len(given) > 1:
         raise DraftcertError("give the row once: as --probs, --logits or --logprobs")
     kind, row = next(iter(given.items()), ("probabilities", "0.5,0.45,0.05"))
-    fragment = explorer_fragment(rule, row.split(","), candidates, kind=kind, logit_ratio=logit_ratio)
+    fragment = explorer_fragment(rule, row.replace(",", " ").split(), candidates, kind=kind, logit_ratio=logit_ratio)
     page = write_explorer(output or Path(tempfile.mkdtemp(prefix="draftcert-")) / "explorer.html").resolve()
+    address = page.as_uri() + fragment
+    opened = browser and webbrowser.open(address)
+    if as_json:
+        print_json({"file": str(page), "address": address, "opened": opened})
+        return
     out.print(f"written: {visible(str(page))}")
-    out.print(f"{page.as_uri()}{fragment}", highlight=False)
-    if browser and not webbrowser.open(page.as_uri() + fragment):
-        out.print("no browser could be opened: open the address above in one")
+    out.print(visible(address), highlight=False)
+    if browser and not opened:
+        out.print("no browser could be opened: open this address in one")

@@ -422,5 +422,13 @@ def test_a_phone_shows_it_without_scrolling_sideways(page, width):
             ".filter((each) => each.offsetParent && each.getBoundingClientRect().height < 28).length"
         )
         assert small == 0  # for a finger
+        bar = page.find_element(By.CSS_SELECTOR, "#tokens input")
+        page.execute_script("arguments[0].scrollIntoView({block: 'center'})", bar)
+        box = page.execute_script("return arguments[0].getBoundingClientRect().toJSON()", bar)
+        before, y = row_of(page), box["y"] + box["height"] / 2
+        for kind, share in (("touchStart", 0.5), ("touchMove", 0.7), ("touchMove", 0.9), ("touchEnd", None)):
+            points = [] if share is None else [{"x": box["x"] + share * box["width"], "y": y}]
+            page.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        assert float(row_of(page)[0]) > float(before[0]) + 0.2
     finally:
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
