@@ -14,7 +14,7 @@ help:
 	@echo "make test     the whole test suite: pytest, pyright, ruff (sets itself up)"
 	@echo "make sanitize  the C++ kernels under the address and undefined-behaviour sanitizers (needs g++)"
 	@echo "make proofs   install Coq if missing and check every proof, formal ones included"
-	@echo "make documents  install Chromium and LaTeX if missing, for the tests of reports and documents"
+	@echo "make documents  install Chromium, Node.js and LaTeX if missing, for the tests of reports and documents"
 	@echo "make install  the virtual environment only"
 
 # The editable install links single files, so that type checkers resolve `draftcert.*`: it is renewed when the list of
@@ -61,6 +61,7 @@ proofs: install
 # What the browser and LaTeX tests run; without them those tests are skipped (and fail where CI is set).
 documents:
 	@command -v chromedriver >/dev/null || { $(APT) chromium chromium-driver fonts-dejavu-core; }
+	@command -v node >/dev/null || { $(APT) nodejs; }
 	@command -v pdflatex >/dev/null || { $(APT) texlive-latex-base; }
 
 clean:

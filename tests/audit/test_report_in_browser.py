@@ -2,31 +2,18 @@
 
 import itertools
 import json
-import os
 import re
 import shutil
 
 import pytest
 from markdown_it import MarkdownIt
-from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from draftcert.audit.records import Audit
 from draftcert.audit.report import write_report
-
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
+from tests.browsers import chromium
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +23,7 @@ def report(audited):
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not chromedriver:
-        message = "no Chromium: apt-get install chromium chromium-driver"
-        pytest.fail(message) if "CI" in os.environ else pytest.skip(message)
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
-    yield driver
-    driver.quit()
+    yield from chromium(tmp_path_factory.mktemp("profile"))
 
 
 @pytest.fixture
