@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from ...theory.imports import optional
+
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _OF_EVERY_MODULE = frozenset(vars(torch.nn.Module())) - set(_HOOKS)
 """Parameters, buffers and children are looked at by themselves; what else every module has computes nothing."""
@@ -87,7 +89,8 @@ def _digest(facts: list[Any]) -> str:
 
 
 def _modules(model: Any) -> Iterator[Any]:
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+    with optional("hf"):
+        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     yield model.config.to_json_string(use_diff=False)
     yield ALL_ATTENTION_FUNCTIONS.get(model.config._attn_implementation)

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from ....theory.imports import optional
 from ..digests import code_of
 from .bindings import suits
 
@@ -157,7 +158,8 @@ def describe(model: Any) -> ModelDescription:
     ...
     draftcert.runtime.models.layers.description.NotDescribedError: the activation Tanh is not known
     """
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+    with optional("hf"):
+        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     _entry(model, MODELS)
     body = model.model
@@ -251,7 +253,8 @@ def _rows(module: Any, names: tuple[str, ...], parts: int, first: int | None = N
 
 
 def _activation(module: Any) -> tuple[float, float]:
-    from transformers import activations
+    with optional("hf"):
+        from transformers import activations
 
     name, x = type(module).__name__, torch.linspace(-20, 20, 101)
     if type(module) in (getattr(place, name, None) for place in (torch.nn, activations)):
