@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from ..theory.errors import DraftcertError
-from ..theory.numbers import shown
 from .locks import locked
 from .text import visible
 
@@ -299,7 +298,7 @@ def require_same(where: str, before: Any, asked: Any) -> None:
     differ = _difference(before, json.loads(json.dumps(asked)))
     if differ is not None:
         place, found, wanted = differ
-        found, wanted = (shown(value, 300) for value in (found, wanted))
+        found, wanted = (json.dumps(value)[:300] for value in (found, wanted))
         raise DraftcertError(
             f"{where} is of another run, {place and f'{place} = '}{found}, not {wanted}: give another one"
         )

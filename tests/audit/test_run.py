@@ -238,7 +238,7 @@ def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, 
     run_audit(tmp_path, configuration, prompts[:1])
     with pytest.raises(DraftcertError, match="max_new_tokens = 12, not 3"):
         run_audit(tmp_path, Configuration(str(tiny_model), "layers:0-1,3", 3, grid=GRID), prompts[:1])
-    with pytest.raises(DraftcertError, match=r"prompts\[1\] = None"):
+    with pytest.raises(DraftcertError, match=r"prompts\[1\] = null"):
         run_audit(tmp_path, configuration, prompts[:2])
 
 

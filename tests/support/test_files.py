@@ -175,11 +175,11 @@ def test_a_log_of_another_run_damage_and_a_log_in_use_are_refused(tmp_path):
     ("before", "asked", "difference"),
     [
         ({"profile": "quick", "seed": 1}, {"profile": "quick", "seed": 2}, "seed = 1, not 2"),
-        ({"rules": [{"name": "a"}, {"name": "b"}]}, {"rules": [{"name": "a"}]}, "rules[1] = {'name': 'b'}, not None"),
-        ({"rules": ({"name": "a"},)}, {"rules": [{"name": "c"}]}, "rules[0].name = 'a', not 'c'"),
-        ({}, {"seed": 0}, "seed = None, not 0"),
-        ({"seed": 0}, {}, "seed = 0, not None"),
-        ([1], {"seed": 0}, "[1], not {'seed': 0}"),
+        ({"rules": [{"name": "a"}, {"name": "b"}]}, {"rules": [{"name": "a"}]}, 'rules[1] = {"name": "b"}, not null'),
+        ({"rules": ({"name": "a"},)}, {"rules": [{"name": "c"}]}, 'rules[0].name = "a", not "c"'),
+        ({}, {"seed": 0}, "seed = null, not 0"),
+        ({"seed": 0}, {}, "seed = 0, not null"),
+        ([1], {"seed": 0}, '[1], not {"seed": 0}'),
         (1, 2, "1, not 2"),
     ],
 )
