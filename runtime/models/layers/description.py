@@ -298,6 +298,7 @@ def _known(name: str) -> set[str]:
 
 
 def _is_transformers(file: str) -> bool:
-    import transformers
+    with optional("hf"):
+        import transformers
 
     return Path(file).is_relative_to(Path(transformers.__file__).parent)
