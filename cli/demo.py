@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 from ..theory.errors import DraftcertError
 from . import main
 from .arguments import Target
-from .console import finish, notes, out, progress, status
+from .console import finish, out, progress, status
 from .generate import TextStream, compare_with_greedy, describe, input_ids, show_prompt
 
 if TYPE_CHECKING:
@@ -174,8 +173,6 @@ def _decode(target_name: str, max_new_tokens: int) -> bool:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of the packages below, which are about themselves
-    notes.quiet = False
     program = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     program.command()(demo)
     main(program)

@@ -97,6 +97,8 @@ def require_writable(path: str | Path, folder: bool = False) -> None:
     """
     path = Path(path)
     try:
+        with suppress(FileNotFoundError):
+            path.lstat()  # refuses what is no name of a file
         if path.exists() and path.is_dir() != folder:
             raise DraftcertError(f"cannot write {path}: it is {'no' if folder else 'a'} folder")
         place = path if folder else path.parent
@@ -106,7 +108,7 @@ def require_writable(path: str | Path, folder: bool = False) -> None:
             pass
     except DraftcertError:
         raise
-    except (OSError, ValueError) as error:  # ValueError: no name of a file
+    except (OSError, ValueError) as error:
         raise DraftcertError(f"cannot write {path}: {reason(error)}") from error
 
 
