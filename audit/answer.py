@@ -27,60 +27,64 @@ def answers(
     audit: Audit, wanted: Wanted, found: Sequence[Recommendation], drafts: Sequence[Drafts]
 ) -> Iterator[Answer]:
     """The answers in the order that a reader asks; `found` and `drafts` are empty where no mean KL is known."""
-    strict = evaluate(audit, Judge(audit), parse_rule(RULES[0]), 1, wanted)
-    aim = f"{wanted.acceptance:.0%} {wanted.by} acceptance"
-    yield _guaranteed(audit, wanted, strict)
+    yield _guaranteed(audit, wanted, evaluate(audit, Judge(audit), parse_rule(RULES[0]), 1, wanted))
     if not found:
         yield Answer(
             "What to set",
             "No drafter was audited",
             "Audit with --drafter, or give the mean KL of yours to `draftcert recommend --mean-kl`.",
         )
-        yield Answer(
-            "What it costs", "Nothing under strict greedy", "Its output is the target's own, whatever is drafted."
-        )
+        yield Answer("What it costs", "Nothing under strict greedy", f"{_OWN_OUTPUT}, whatever is drafted.")
         return
-    reached = [each for each in found if each.reached]
-    best = (
-        min(reached, key=lambda each: (each.setting.risk, each.setting.candidates))
-        if reached
-        else max(found, key=lambda each: each.setting.reached(wanted.by))
-    )
-    setting = best.setting
-    where = f"{setting.rule} with {_candidates(setting)}"
-    needed = f"a drafter of mean KL below {setting.needed_kl:.3g} nats would be guaranteed it under this setting"
-    yield Answer(
-        "What to set",
-        f"{best.system}: {where}" if reached else f"Nothing reaches {aim}",
-        f"It has the least risk of the settings that reach {aim}: {_share(setting.reached(wanted.by))}. "
-        f"In its configuration: {best.settings}"
-        if reached
-        else f"The nearest is {best.system} with {where}: {_share(setting.reached(wanted.by))}; {needed}.",
-    )
-    yield _cost(setting, drafts)
+    aim = f"{_share(wanted.acceptance)} {wanted.by} acceptance"
+    if reached := [each for each in found if each.reached]:
+        best = min(reached, key=lambda each: (each.setting.risk, each.setting.candidates))
+        short, text = f"{best.system}: {_told(best.setting)}", f"Of the settings that reach {aim} it has the least risk"
+    else:  # nothing is worth a risk, then
+        safe = [each for each in found if each.setting.risk == 0]
+        best = max(safe or found, key=lambda each: each.setting.reached(wanted.by))
+        short = f"Nothing reaches {aim}"
+        text = f"The most without a risk is {best.system} with {_told(best.setting)}"
+        if best.setting.needed_kl > 0:
+            text += f", which guarantees it to a drafter of mean KL below {best.setting.needed_kl:.3g} nats"
+    counted = "" if best.setting.measured is None else f", counted: {_share(best.setting.measured)}"
+    acceptance = f"{wanted.by}: {_share(best.setting.reached(wanted.by))}{'' if wanted.by == 'measured' else counted}"
+    yield Answer("What to set", short, f"{text} ({acceptance}). Its settings: {best.settings}")
+    yield _cost(best.setting, drafts)
+
+
+_OWN_OUTPUT = "The output is the target's own greedy output, token for token"
 
 
 def _guaranteed(audit: Audit, wanted: Wanted, strict: Setting) -> Answer:
-    mean_kl = wanted.mean_kl if wanted.mean_kl is not None else audit.mean_kl if audit.has_draft else None
-    if mean_kl is None:
+    """Of strict greedy with one candidate: by the certificates of the audited drafter, or by a mean KL alone."""
+    question, positions = "What is guaranteed", f"these {len(audit)} positions"
+    if strict.certified is not None and strict.measured is not None and wanted.mean_kl is None:
         return Answer(
-            "What is guaranteed",
-            f"{wanted.acceptance:.0%} acceptance below a mean KL of {strict.needed_kl:.3g} nats",
-            f"Any drafter whose KL from {audit.configuration.target} averages less than that over these {len(audit)} "
-            "positions is accepted on at least so many of them, under strict greedy with one candidate.",
+            question,
+            f"{_share(strict.certified)} of positions accept for certain",
+            f"There the drafter's KL lies below the certificate, so strict greedy accepts its likeliest token. Counted "
+            f"on {positions}: {_share(strict.measured)}. The mean KL of {audit.mean_kl:.3g} nats alone guarantees "
+            f"{_share(strict.guaranteed)}, to any drafter that has it.",
         )
-    counted = "" if strict.measured is None else f" Counted with the audited drafter: {_share(strict.measured)}."
+    if wanted.mean_kl is None:
+        return Answer(
+            question,
+            f"{_share(wanted.acceptance)} acceptance below a mean KL of {strict.needed_kl:.3g} nats",
+            f"Strict greedy accepts the likeliest token of any drafter whose KL from {audit.configuration.target} "
+            f"averages less than that over {positions}, on at least so many of them.",
+        )
     return Answer(
-        "What is guaranteed",
+        question,
         f"At least {_share(strict.guaranteed)} of drafted tokens accepted",
-        f"Whatever drafter has a mean KL of {mean_kl:.3g} nats on these {len(audit)} positions, strict greedy accepts "
-        f"its likeliest token on at least so many; some drafter with that KL does no better.{counted}",
+        f"Strict greedy accepts the likeliest token of any drafter with a mean KL of {wanted.mean_kl:.3g} nats on at "
+        f"least so many of {positions}; some drafter with that KL does no better.",
     )
 
 
 def _cost(setting: Setting, drafts: Sequence[Drafts]) -> Answer:
     if setting.risk == 0:
-        short, text = "Nothing in quality", "The output is the target's own greedy output, token for token."
+        short, text = "Nothing in quality", f"{_OWN_OUTPUT}."
     else:
         short = f"{_share(setting.risk)} of positions can depart from the target"
         loss = "without a bound" if math.isinf(setting.log_loss) else f"of at most {setting.log_loss:.3g} nats a token"
@@ -102,5 +106,6 @@ def _share(value: float) -> str:
     return f"{math.floor(value * 1000) / 10:g} %"
 
 
-def _candidates(setting: Setting) -> str:
-    return "one candidate" if setting.candidates == 1 else f"{setting.candidates} candidates"
+def _told(setting: Setting) -> str:
+    """A rule and its number of candidates."""
+    return f"{setting.rule} and {'one candidate' if setting.candidates == 1 else f'{setting.candidates} candidates'}"

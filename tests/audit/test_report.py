@@ -51,15 +51,18 @@ def test_it_leads_with_the_answer_and_the_evidence_agrees(report, audited):
     rows = [dict(zip(t["columns"], row, strict=True)) for t in [document["tables"]["sweep"]] for row in t["rows"]]
     strict = next(row for row in rows if (row["rule"], row["candidates"]) == ("strict_greedy", 1))
     shares = [float(share) for share in re.findall(r"([\d.]+) %", report.answers[0].short + report.answers[0].text)]
-    assert shares == pytest.approx([100 * strict["guaranteed"], 100 * strict["measured"]], abs=0.1)
-    assert shares[0] <= 100 * strict["guaranteed"], "what is guaranteed is rounded down"
+    expected = [100 * strict[name] for name in ("certified", "measured", "guaranteed")]
+    assert shares == pytest.approx(expected, abs=0.1)
+    assert all(share <= value for share, value in zip(shares, expected, strict=True)), "rounded down"
     best = write_report(audited, Wanted(0.1, "measured")).answers[1:]
     table = json.loads(report.json.read_text())["tables"]["recommendation"]
-    least = min(row[table["columns"].index("risk")] for row in table["rows"] if row[1] == "yes")
-    assert best[0].short.partition(": ")[0] in [row[0] for row in table["rows"] if row[8] == least]
+    risks = {row[0]: row[table["columns"].index("risk")] for row in table["rows"] if row[1] == "yes"}
+    least = min(risks.values())
+    assert risks[best[0].short.partition(": ")[0]] == least
     assert ("Nothing in quality" in best[1].short) == (least == 0)
     never = write_report(audited, Wanted(1.0, "certified")).answers[1]
-    assert never.short == "Nothing reaches 100% certified acceptance"
+    assert never.short == "Nothing reaches 100 % certified acceptance"
+    assert "The most without a risk is " in never.text
     write_report(audited)
 
 
@@ -93,7 +96,7 @@ def test_text_of_a_model_cannot_leave_its_place(audited, tmp_path):
 def test_a_target_alone_has_a_report_without_a_drafter_s_pages(tiny_model, prompts, tmp_path):
     run_audit(tmp_path, Configuration(str(tiny_model), None, 6), prompts[:2])
     report = write_report(tmp_path)
-    assert report.answers[0].short.startswith("80% acceptance below a mean KL of ")
+    assert report.answers[0].short.startswith("80 % acceptance below a mean KL of ")
     assert report.answers[1].short == "No drafter was audited"
     assert "training" not in [section.key for section in report.sections]
     assert "no mean KL to judge by" in report.markdown.read_text()
