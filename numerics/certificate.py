@@ -113,14 +113,15 @@ def certificate(
 def check_digits(digits: int) -> None:
     """Refuse a number of digits that no value can be given to."""
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MAX_DIGITS:
-        raise DraftcertError(Argument("digits", digits), f": give a whole number from 1 to {MAX_DIGITS}")
+        raise DraftcertError(Argument("digits", repr(digits)), f": give a whole number from 1 to {MAX_DIGITS}")
 
 
 def check_candidates(candidates: int, tokens: int) -> None:
     """Refuse a number of candidates a drafter cannot propose."""
     if isinstance(candidates, bool) or not isinstance(candidates, int) or not 1 <= candidates <= tokens - 1:
         raise DraftcertError(
-            Argument("candidates", candidates), f": with {tokens} tokens it is a whole number from 1 to {tokens - 1}"
+            Argument("candidates", repr(candidates)),
+            f": with {tokens} tokens it is a whole number from 1 to {tokens - 1}",
         )
 
 

@@ -109,9 +109,11 @@ def margin_bounds(
             Argument("margin", margin), ": a difference of two probabilities, largest first, lies in [0, 1]"
         )
     if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
-        raise DraftcertError(Argument("candidates", candidates), ": give a whole number, at least 1")
+        raise DraftcertError(Argument("candidates", repr(candidates)), ": give a whole number, at least 1")
     if vocab_size is not None and (isinstance(vocab_size, bool) or vocab_size <= candidates):
-        raise DraftcertError(Argument("vocab_size", vocab_size), f": give more tokens than the {candidates} candidates")
+        raise DraftcertError(
+            Argument("vocab_size", repr(vocab_size)), f": give more tokens than the {candidates} candidates"
+        )
     if known not in ("top2", "coverage"):
         raise DraftcertError(f"known = {known!r}: give 'top2' or 'coverage'")
     values = {

@@ -143,7 +143,7 @@ def certificate_from_top_logprobs(
     if vocab_size is not None:
         _check_whole("vocab_size", vocab_size)
         if vocab_size < len(listed):
-            raise DraftcertError(Argument("vocab_size", vocab_size), f": {len(listed)} tokens are listed")
+            raise DraftcertError(Argument("vocab_size", repr(vocab_size)), f": {len(listed)} tokens are listed")
     errors = rounding_error(logprobs) if error is None else _errors(error, len(listed))
     common = _not_negative(common_error, "common_error")
     if common > 1 or listed[0] - errors[0] > 1:

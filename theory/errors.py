@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Argument:
-    """What was given for an argument, where a message speaks of it: a keyword in Python, a flag on a command line."""
+    """An argument and what was given for it, or `True` for a switch: a keyword in Python, a flag on a command line."""
 
     name: str
     value: object = None
 
     def __str__(self) -> str:
-        return self.name if self.value is None else f"{self.name} = {self.value}"
+        if self.value is None or self.value is True:
+            return self.name if self.value is None else f"{self.name}=True"
+        return f"{self.name} = {self.value}"
 
     @property
     def flag(self) -> str:
