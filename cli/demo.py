@@ -121,7 +121,7 @@ def _agreement() -> bool:
     worst = min(digits)
     _say(
         "The same minimum, from a convex program that knows nothing of the formula, solved and then certified: on "
-        f"{len(digits)} targets, a tie and a nearly certain one among them, {worst:.0f} digits agree at least. "
+        f"{len(digits)} targets, a tie and a nearly certain one among them, at least {worst:.0f} digits agree. "
         "`draftcert validate` does it for every rule."
     )
     return len(digits) == len(TARGETS) and worst >= DIGITS
