@@ -49,7 +49,7 @@ def read_prompts(path: str | Path | None = None) -> Iterator[Prompt]:
     piped = str(file) == STANDARD_INPUT
     if path is not None and not piped and not Path(path).exists():
         raise DraftcertError(f"no file of prompts at {file}")
-    name = "built-in prompts" if path is None else called(file)
+    name = "built-in prompts" if path is None else called(path)
     structured = None if piped else file.name.endswith((".jsonl", ".json"))
     empty = True
     for prompt in _parse(text_lines(str(file)), name, structured):

@@ -54,7 +54,7 @@ def status(what: str) -> AbstractContextManager[Any]:
 def print_table(table: Table) -> None:
     """Print a table; where the terminal is too narrow for its words, as a list of its rows, a line a cell."""
     columns = [[str(cell) for cell in (column.header, *column.cells)] for column in table.columns]
-    if table.__rich_measure__(out, out.options.update_width(10_000)).minimum <= out.width:
+    if table.__rich_measure__(out, out.options).minimum <= out.width:
         out.print(table)
         return
     if table.title:

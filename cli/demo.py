@@ -101,7 +101,7 @@ def _why(name: str) -> bool:
     outcomes = [outcome for each in report.theorems for outcome in each.outcomes if outcome.ok is not None]
     for outcome in outcomes:
         if not outcome.ok:
-            _say(outcome.failure)
+            _say(str(outcome.failure))
     held = sum(bool(outcome.ok) for outcome in outcomes)
     _say(
         f"Decided just now, by exact algebra: {held} of {len(outcomes)} claims hold. It is one of {len(THEOREMS)} "

@@ -176,4 +176,4 @@ def number_text(value: Fraction) -> str:
 def _digits(value: Fraction, digits: int) -> str:
     """So many digits of a number that may be too small, or too large, for a float."""
     with mpmath.workdps(digits + 5):
-        return mpmath.nstr(mpmath.mpf(value.numerator) / value.denominator, digits).replace(".0e", "e")
+        return str(mpmath.nstr(mpmath.mpf(value.numerator) / value.denominator, digits)).replace(".0e", "e")

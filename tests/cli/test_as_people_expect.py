@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -46,7 +48,7 @@ def at_once(commands: list[list[str]], **environment: str) -> list[list]:
     return json.loads(run.stdout)
 
 
-def paths(command=None, path=()) -> list[tuple[list[str], object]]:
+def paths(command=None, path=()) -> list[tuple[list[str], Any]]:
     """Every command there is, by what one types for it."""
     command = command or typer.main.get_command(app)
     below = getattr(command, "commands", {})
@@ -92,7 +94,7 @@ RULE_AND_PATH = [
 ]
 
 
-def cheap(tmp_path) -> list[tuple[list[str], str]]:
+def cheap(tmp_path) -> Iterator[tuple[list[str], str]]:
     """Arguments that are wrong whatever model there is, and what the message has to say."""
     under = f"{__file__}/below"
     yield from (([*command, "--rule", "aditive(1/2)"], "did you mean additive?") for command in RULE_AND_PATH)
@@ -148,29 +150,29 @@ def test_a_hub_that_does_not_answer_is_asked_once(tmp_path):
         assert len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["certify", "--probs", "1/2,1/2", "--candidates", "2"], "--candidates 2: with 2 tokens"),
-        (["certify", "--probs", "0.5,0.4"], "sum to 9/10, not 1; --normalize divides"),
-        (["certify", "--probs", "0.5,0.5,1e-400"], "sum to 1 + 1e-400, not 1"),
-        (["certify", "--probs", "0.5,0.5,-1e-400"], "probability 2 is -1e-400"),
-        (["certify", "--probs", "0.5,1e400"], "sum to 1e+400, not 1"),
-        (["certify", "--probs", "1/2,1/2", "--rule", "mars(0.9)"], "--logit-ratio z_(2)/z_(1)"),
-        (["certify", "--probs", "1,0", "--rule", "top_m(1) and top_m(2)"], "write a single & between two rules"),
-        (["certify", "--probs", "1,0", "--rule", "strict_greedy OR top_m(2)"], "write a single | between two rules"),
-        (["certify", "--probs", "1,0", "--rule", "(top_m(1) && top_m(2))"], "write a single & between two rules"),
-        (["certify", "--probs", "1,0", "--rule", "typical(epsilo=0.1, delta=0.2)"], "did you mean epsilon?"),
-        (["certify", "--probs", "1,0", "--rule", "medusa_typicl(0.1, 0.2)"], "did you mean medusa_typical?"),
-        (["cite", "t5"], "did you mean T5?"),
-        (["cite", "certficate"], "did you mean certificate?"),
-        (["derive", "--only", "M77"], "did you mean M7?"),
-        (["check", "--only", "addtive", "--no-coq"], "no theorem or formula is called 'addtive'"),
-        (["validate", "--profile", "quik"], "did you mean quick?"),
-        (["validate", "--profile", "soak"], "'soak' needs --hours"),
-        (["audit", "--acceptance", "0"], "--acceptance 0.0: give a share"),
-    ],
-)
+MESSAGES: list[tuple[list[str], str]] = [
+    (["certify", "--probs", "1/2,1/2", "--candidates", "2"], "--candidates 2: with 2 tokens"),
+    (["certify", "--probs", "0.5,0.4"], "sum to 9/10, not 1; --normalize divides"),
+    (["certify", "--probs", "0.5,0.5,1e-400"], "sum to 1 + 1e-400, not 1"),
+    (["certify", "--probs", "0.5,0.5,-1e-400"], "probability 2 is -1e-400"),
+    (["certify", "--probs", "0.5,1e400"], "sum to 1e+400, not 1"),
+    (["certify", "--probs", "1/2,1/2", "--rule", "mars(0.9)"], "--logit-ratio z_(2)/z_(1)"),
+    (["certify", "--probs", "1,0", "--rule", "top_m(1) and top_m(2)"], "write a single & between two rules"),
+    (["certify", "--probs", "1,0", "--rule", "strict_greedy OR top_m(2)"], "write a single | between two rules"),
+    (["certify", "--probs", "1,0", "--rule", "(top_m(1) && top_m(2))"], "write a single & between two rules"),
+    (["certify", "--probs", "1,0", "--rule", "typical(epsilo=0.1, delta=0.2)"], "did you mean epsilon?"),
+    (["certify", "--probs", "1,0", "--rule", "medusa_typicl(0.1, 0.2)"], "did you mean medusa_typical?"),
+    (["cite", "t5"], "did you mean T5?"),
+    (["cite", "certficate"], "did you mean certificate?"),
+    (["derive", "--only", "M77"], "did you mean M7?"),
+    (["check", "--only", "addtive", "--no-coq"], "no theorem or formula is called 'addtive'"),
+    (["validate", "--profile", "quik"], "did you mean quick?"),
+    (["validate", "--profile", "soak"], "'soak' needs --hours"),
+    (["audit", "--acceptance", "0"], "--acceptance 0.0: give a share"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MESSAGES)
 def test_messages_are_in_the_words_of_a_command_line(arguments, message, told):
     code, err = told[tuple(arguments)]
     assert code == 2
@@ -179,9 +181,8 @@ def test_messages_are_in_the_words_of_a_command_line(arguments, message, told):
 
 
 @pytest.fixture(scope="module")
-def told(request):
-    marks = next(mark for mark in test_messages_are_in_the_words_of_a_command_line.pytestmark if mark.args)
-    commands = [arguments for arguments, _ in marks.args[1]]
+def told():
+    commands = [arguments for arguments, _ in MESSAGES]
     return {
         tuple(command): (code, err) for command, (code, _, err, *_) in zip(commands, at_once(commands), strict=True)
     }
@@ -228,11 +229,11 @@ def test_a_full_disk_is_one_line():
 
 
 def test_nothing_is_coloured_where_that_is_asked_and_tables_fit(tmp_path):
-    def on_terminal(**environment: str) -> str:
+    def on_terminal(columns: int, **environment: str) -> str:
         shown = tmp_path / "shown"
-        run = f"{sys.executable} -m draftcert cite typical_floor T5; {sys.executable} -m draftcert no"
+        run = f"{sys.executable} -m draftcert cite typical_floor T5"
         subprocess.run(
-            ["script", "-qec", f"stty cols 24; {run}", str(shown)],
+            ["script", "-qec", f"stty cols {columns}; {run}", str(shown)],
             env={**os.environ, "TERM": "xterm-256color", **environment},
             capture_output=True,
             timeout=100,
@@ -240,9 +241,9 @@ def test_nothing_is_coloured_where_that_is_asked_and_tables_fit(tmp_path):
         )
         return shown.read_text()
 
-    assert "\x1b[" in on_terminal()
-    plain = on_terminal(NO_COLOR="1")
-    assert "\x1b[" not in plain
+    assert "\x1b[1m" in on_terminal(100)
+    assert "\x1b[" not in on_terminal(100, NO_COLOR="1")
+    plain = on_terminal(30, NO_COLOR="1")
     assert "name: typical_floor" in plain
     assert "evaluate_posterior" in plain, "no word of a cell is broken"
 
