@@ -26,6 +26,8 @@ TARGETS = (
 )
 PROMPTS = ("math-2", "copy-5", "code-2")
 """Of the built-in prompts: arithmetic that a small model gets wrong, copying, and code."""
+SOLUTION = "72"
+"""Of the first prompt."""
 WARM_UP = 16
 """Tokens decoded before anything is timed: kernels are compiled, and the machine's latency is measured."""
 
@@ -171,9 +173,10 @@ def _decode(target_name: str, max_new_tokens: int) -> bool:
         style="bold",
         soft_wrap=False,
     )
+    wrong = "" if SOLUTION in records[0]["text"] else f" (48 + 24 = {SOLUTION}, which it does not say above)"
     _say(
-        f"The words are {target.name}'s own. A small model is often wrong, and its mistakes are reproduced to the "
-        "letter: what is guaranteed is that drafting changes nothing, not that the target is right."
+        f"The words are {target.name}'s own. A small model is often wrong{wrong}, and its mistakes are reproduced to "
+        "the letter: what is guaranteed is that drafting changes nothing, not that the target is right."
     )
     return same == len(records)
 

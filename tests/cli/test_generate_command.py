@@ -87,7 +87,7 @@ def test_the_demo_shows_what_it_says_without_noise(folder):
     assert re.search(r"Decided just now, by exact algebra: (\d+) of \1 claims hold", out)
     assert re.search(r"at least \d{2,3} digits agree", out)
     assert re.search(r"Together: 24 tokens in \d+ passes of .* times the speed .* 3 of 3 texts identical", out)
-    assert "mistakes are reproduced" in out
+    assert "48 + 24 = 72, which it does not say above), and its mistakes are reproduced" in out
     commands = [line for line in run.stdout.splitlines() if line.startswith("draftcert ")]
     assert len(commands) == 5, "each in one line, to be copied"
     prose = [line for line in run.stdout.splitlines() if line not in commands and not line.startswith(("> ", "w"))]
