@@ -34,7 +34,7 @@ WARM_UP = 16
 
 def demo(
     target: Target = "smollm2",
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens per prompt.")] = 64,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens per prompt.")] = 48,
 ) -> None:
     """One certificate, why it holds, whether a solver agrees, and a real model decoded with draft trees."""
     _heading("1. A certificate")

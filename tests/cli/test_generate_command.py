@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
             if parameter.ndim == 2:
                 parameter.mul_(6)
     model.save_pretrained(tmp_path / "model")
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w0"))
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w1")  # "w0" pads: its embedding is 0)
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(tmp_path / "model")
     return tmp_path / "model"
