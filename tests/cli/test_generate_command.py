@@ -37,7 +37,9 @@ def folder(tmp_path, monkeypatch):
             if parameter.ndim == 2:
                 parameter.mul_(6)
     model.save_pretrained(tmp_path / "model")
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w1")  # "w0" pads: its embedding is 0)
+    ids = {f"w{i}": i for i in range(61)}
+    # Not "w0" for unknown words: that is the padding, whose embedding is 0.
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token="w1"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(tmp_path / "model")
     return tmp_path / "model"
