@@ -16,11 +16,12 @@ from .serving import Drafts
 
 @dataclass(frozen=True)
 class Answer:
-    """A question that a report is opened with, its answer in large, and what is to be known of it."""
+    """A question that a report is opened with, its answer in large, what is to be known of it, and what to type."""
 
     question: str
     short: str
     text: str
+    code: str = ""
 
 
 def answers(
@@ -49,7 +50,7 @@ def answers(
             text += f", which guarantees it to a drafter of mean KL below {best.setting.needed_kl:.3g} nats"
     counted = "" if best.setting.measured is None else f", counted: {_share(best.setting.measured)}"
     acceptance = f"{wanted.by}: {_share(best.setting.reached(wanted.by))}{'' if wanted.by == 'measured' else counted}"
-    yield Answer("What to set", short, f"{text} ({acceptance}). Its settings: {best.settings}")
+    yield Answer("What to set", short, f"{text} ({acceptance}). Its settings:", best.settings)
     yield _cost(best.setting, drafts)
 
 

@@ -35,7 +35,10 @@ class AuditReport:
     def overview(self) -> str:
         """What a terminal shows: the answers, and what was measured."""
         facts = [f"{name}: {visible(readable(value))}" for name, value in self.summary["facts"].items()]
-        told = [f"{each.question}: {visible(each.short)}\n  {visible(each.text)}" for each in self.answers]
+        told = [
+            f"{each.question}: {visible(each.short)}\n  {visible(f'{each.text} {each.code}'.strip())}"
+            for each in self.answers
+        ]
         return "\n".join([*told, "", *facts])
 
 
