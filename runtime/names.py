@@ -77,8 +77,9 @@ def check_walk(name: str) -> None:
 @cache
 def is_hub_reachable() -> bool:
     """Whether models can be downloaded here; asked once a process."""
-    from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
+    with optional("hf"):
+        from huggingface_hub import constants
+        from huggingface_hub.utils import get_session
 
     if constants.HF_HUB_OFFLINE:
         return False
