@@ -76,8 +76,6 @@ def main(program: typer.Typer = app) -> NoReturn:
 
 def _run(program: typer.Typer) -> int:
     command = typer.main.get_command(program)
-    if "_DRAFTCERT_COMPLETE" in os.environ:  # the shell asks what could come next
-        command.main(prog_name="draftcert")
     common = typer.main.get_command(_common).params
     for each in _with_commands(command):
         each.params += common
@@ -86,6 +84,8 @@ def _run(program: typer.Typer) -> int:
             "help_option_names": ["-h", "--help"],
             "terminal_width": min(shutil.get_terminal_size().columns, 100),
         }
+    if "_DRAFTCERT_COMPLETE" in os.environ:  # the shell asks what could come next
+        command.main(prog_name="draftcert")
     try:
         with command.make_context("draftcert", sys.argv[1:]) as context:
             command.invoke(context)

@@ -256,6 +256,7 @@ def test_a_shell_completes_commands_options_and_rules():
 
     assert "certify" in completed("draftcert cert")
     assert completed("draftcert certify --wit") == ["--witness"]
+    assert completed("draftcert audit logprobs --qui") == ["--quiet"]
     assert "medusa_typical" in completed("draftcert certify --rule medusa")
     assert "_DRAFTCERT_COMPLETE" in draftcert("--show-completion", shell="< /dev/null").stdout
 
