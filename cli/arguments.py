@@ -52,6 +52,12 @@ def _drafter(name: str) -> None:
     check_drafter(name)
 
 
+def _draft_model(name: str) -> None:
+    from ..runtime.names import check_drafter
+
+    check_drafter(name, built_in=())
+
+
 def _dtype(name: str) -> None:
     from ..runtime.names import DTYPES
 
@@ -104,9 +110,10 @@ Processes = Annotated[int, typer.Option(min=1, help="Local processes that share 
 Ray = Annotated[str | None, typer.Option(help="Address of a Ray cluster that shares the prompts.")]
 
 
-def drafter_option(help: str) -> Any:
-    """The option that names a drafter."""
-    return typer.Option("--drafter", help=help, callback=checked(_drafter), metavar="DRAFTER")
+def drafter_option(help: str, only_models: bool = False) -> Any:
+    """The option that names a drafter, of whatever kind or a draft model."""
+    callback = checked(_draft_model if only_models else _drafter)
+    return typer.Option("--drafter", help=help, callback=callback, metavar="DRAFTER")
 
 
 def input_file(help: str) -> Any:

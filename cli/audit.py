@@ -31,7 +31,10 @@ def audit(
     context: typer.Context,
     target: Target = "smollm2",
     drafter: Annotated[
-        str | None, drafter_option("A model, as the target, or layers:0-9,20-29 (only these of the target's own).")
+        str | None,
+        drafter_option(
+            "A model, as the target, or layers:0-9,20-29 (only these of the target's own).", only_models=True
+        ),
     ] = None,
     prompts: Prompts = None,
     folder: Annotated[Path, output_folder("Folder of the audit; an interrupted one is continued.")] = Path("audit-out"),

@@ -122,22 +122,21 @@ def read_recycling(name: str) -> tuple[bool, str]:
     return "prior" in options, next(iter(shapes), SHAPES[0])
 
 
-def check_drafter(text: str) -> None:
-    """Refuse a drafter that `drafter_by_name` could not make for any target.
+def check_drafter(text: str, built_in: tuple[str, ...] = BUILT_IN) -> None:
+    """Refuse a drafter that `drafter_by_name` could not make for any target; without `built_in`, a draft model alone.
 
     Raises:
         DraftcertError: options or layers that do not exist, or a model that is nowhere.
     """
-    for name in map(str.strip, text.split("+")):
+    known = [*built_in, LAYERS[:-1], DEFAULT_MODEL]
+    for name in map(str.strip, text.split("+") if built_in else [text]):
         kind = name.partition(":")[0]
-        if kind == "recycling":
+        if kind == "recycling" and built_in:
             read_recycling(name)
         elif name.startswith(LAYERS):
             read_layers(name.removeprefix(LAYERS))
-        elif name not in BUILT_IN:
-            if (
-                near(kind, known := [*BUILT_IN, LAYERS[:-1], DEFAULT_MODEL]) not in ([], [DEFAULT_MODEL])
-                and not Path(name).exists()
-            ):
+        elif name not in built_in:
+            mistyped = name != DEFAULT_MODEL and (kind in BUILT_IN or near(kind, known))
+            if mistyped and not Path(name).exists():
                 raise unknown_name("drafter", kind, known)
             find_model(name)

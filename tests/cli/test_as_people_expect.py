@@ -119,6 +119,7 @@ def cheap(tmp_path) -> Iterator[tuple[list[str], str]]:
                 yield [*path, *need, flag, "cudo"], "did you mean cuda?"
     yield ["generate", "--prompt", "x", "--drafter", "recyclin+lookup"], "did you mean recycling"
     yield ["generate", "--prompt", "x", "--drafter", "lookup+recycling:prio"], "recycling takes 'prior'"
+    yield ["audit", "--drafter", "lookup"], "no drafter is called 'lookup'; there are layers, smollm2"
     yield ["generate", "--prompt", "x", "--choice", "long"], "did you mean longest?"
     yield ["doctor", "nobody/nothing"], "hub of Hugging Face does not answer"
     yield ["verify", under], "cannot read"
