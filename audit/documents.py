@@ -48,7 +48,7 @@ def documents(file: Path) -> Iterator[tuple[int, bool, Any]]:
 
 
 def _text(file: Path) -> str:
-    if str(file) != STANDARD_INPUT and not file.exists():
+    if str(file) != STANDARD_INPUT and (file.is_dir() or not file.exists()):
         raise DraftcertError(f"no file of server responses at {file}")
     data = read_bytes(file)
     try:

@@ -47,7 +47,7 @@ def read_prompts(path: str | Path | None = None) -> Iterator[Prompt]:
     """
     file = files("draftcert.audit") / "prompts.jsonl" if path is None else Path(path)
     piped = str(file) == STANDARD_INPUT
-    if path is not None and not piped and not Path(path).exists():
+    if path is not None and not piped and (Path(path).is_dir() or not Path(path).exists()):
         raise DraftcertError(f"no file of prompts at {file}")
     name = "built-in prompts" if path is None else called(path)
     structured = None if piped else file.name.endswith((".jsonl", ".json"))

@@ -13,9 +13,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> DraftcertError:
     >>> print(unknown_name("rule", "aditive", ["additive", "absolute"]))
     no rule is called 'aditive'; did you mean additive? There are additive, absolute
     """
+    return DraftcertError(f"no {kind} is called {shown(name)}; {offer(name, known)}")
+
+
+def offer(name: str, known: Iterable[str]) -> str:
+    """What a message that knows nothing of a name offers instead."""
     known = list(known)
     meant = f"did you mean {' or '.join(close)}? There" if (close := near(name, known)) else "there"
-    return DraftcertError(f"no {kind} is called {shown(name)}; {meant} are {', '.join(known)}")
+    return f"{meant} are {', '.join(known)}"
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
