@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..support.files import LARGEST, read_bytes, reason
+from ..support.files import LARGEST, STANDARD_INPUT, called, read_bytes, reason
 from ..theory.errors import DraftcertError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -37,34 +37,34 @@ def documents(file: Path) -> Iterator[tuple[int, bool, Any]]:
     Raises:
         DraftcertError: no such file, not readable, not UTF-8, or not JSON; with the line.
     """
-    text = _text(file)
+    text, name = _text(file), called(file)
     lines = _LINE_END.split(text)
     if any(line.startswith("data:") for line in lines):
-        found = ((number, True, part) for number, part in _events(lines, file))
+        found = ((number, True, part) for number, part in _events(lines, name))
     else:
-        found = ((number, False, part) for number, part in _values(text, file))
+        found = ((number, False, part) for number, part in _values(text, name))
     for number, event, document in found:
         for part in document if isinstance(document, list) else [document]:
             yield number, event, part
 
 
 def _text(file: Path) -> str:
-    if not file.is_file():
+    if str(file) != STANDARD_INPUT and (file.is_dir() or not file.exists()):
         raise DraftcertError(f"no file of server responses at {file}")
     data = read_bytes(file)
     try:
         if data.startswith(_GZIP):
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(LARGEST + 1)
             if len(data) > LARGEST:
-                raise DraftcertError(f"{file} holds more than the {LARGEST} bytes that are read")
+                raise DraftcertError(f"{called(file)} holds more than the {LARGEST} bytes that are read")
         return data.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
-        raise DraftcertError(f"{file} cannot be read: {error}") from error
+        raise DraftcertError(f"{called(file)} cannot be read: {error}") from error
     except UnicodeDecodeError as error:
-        raise DraftcertError(f"{file} is not UTF-8: {error.reason} at byte {error.start}") from error
+        raise DraftcertError(f"{called(file)} is not UTF-8: {error.reason} at byte {error.start}") from error
 
 
-def _values(text: str, file: Path) -> Iterator[tuple[int, Any]]:
+def _values(text: str, name: str) -> Iterator[tuple[int, Any]]:
     """JSON values one after another, whatever space is between them."""
     at, line = 0, 1
     while (begin := _NOT_SPACE.search(text, at)) is not None:
@@ -73,13 +73,13 @@ def _values(text: str, file: Path) -> Iterator[tuple[int, Any]]:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            raise DraftcertError(f"{file}:{line}: not JSON ({reason(error)})") from error
+            raise DraftcertError(f"{name}:{line}: not JSON ({reason(error)})") from error
         yield line, value
         line += _line_ends(text, at, end)
         at = end
 
 
-def _events(lines: list[str], file: Path) -> Iterator[tuple[int, Any]]:
+def _events(lines: list[str], name: str) -> Iterator[tuple[int, Any]]:
     """The data of server-sent events, which may go over several lines, and JSON lines between them."""
     begun, first = "", 0
     for number, line in enumerate([*lines, ""], start=1):
@@ -93,7 +93,7 @@ def _events(lines: list[str], file: Path) -> Iterator[tuple[int, Any]]:
         except (ValueError, RecursionError) as error:
             if data and line.startswith("data:") and number < len(lines) and lines[number].startswith("data:"):
                 continue
-            raise DraftcertError(f"{file}:{first}: not JSON ({reason(error)})") from error
+            raise DraftcertError(f"{name}:{first}: not JSON ({reason(error)})") from error
         yield first, value
         begun = ""
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..support.text import styles_as_classes
+from ..support.text import html_text, styles_as_classes
 from ..theory.imports import optional
 from .tables import Chart, Table
 
 # Colours that stay apart for colour-blind readers (Okabe and Ito 2008), and dashes for print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":")
+GRID = "#dddddd"
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -22,7 +23,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.color": "#dddddd",
+    "grid.color": GRID,
     "legend.frameon": False,
 }
 
@@ -82,9 +83,32 @@ def _bars(axes, table: Table, chart: Chart) -> None:
 
 
 def _inline(svg: str, table: Table) -> str:
-    """Only the element, without fixed size, named for screen readers, ids unique in the page."""
+    """Only the element, without fixed size, named and told for screen readers, in the page's colours, ids unique."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', rf'\1 role="img" aria-labelledby="{table.key}-title"', svg, count=1)
     svg = re.sub(r'(id="|xlink:href="#|url\(#)', rf"\g<1>{table.key}-", svg)
-    return styles_as_classes(svg, table.key)
+    named = rf'\1 role="img" aria-labelledby="{table.key}-title" aria-describedby="{table.key}-told"'
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', named, svg, count=1)
+    told = f'<desc id="{table.key}-told">{html_text(description(table))}</desc>'
+    svg = re.sub(r"(<svg[^>]*>)", lambda match: match[1] + told, svg, count=1)
+    return styles_as_classes(svg, table.key).replace("#000000", "currentColor").replace(GRID, "var(--line)")
+
+
+def description(table: Table) -> str:
+    """What a reader sees in the chart of a table, in words: where each line begins and ends, and its extremes."""
+    chart = table.chart
+    if chart is None:
+        raise ValueError(f"table {table.key} has no chart")
+    places = _column(table, chart.x)
+    told = [f"{chart.ylabel} against {chart.xlabel}."]
+    for line in chart.lines:
+        seen = [(y, x) for x, y in zip(places, _column(table, line), strict=True) if y is not None and np.isfinite(y)]
+        if not seen:
+            continue
+        if chart.kind == "bar":
+            told.append(f"{line}: {', '.join(f'{y:.3g} at {x}' for y, x in seen)}.")
+        else:
+            (first, start), (last, end) = seen[0], seen[-1]
+            least, most = min(seen)[0], max(seen)[0]
+            told.append(f"{line}: {first:.3g} at {start:.3g}, {last:.3g} at {end:.3g}; from {least:.3g} to {most:.3g}.")
+    return " ".join(told)

@@ -113,7 +113,7 @@ def _position(row: TopLogprobs, rule: Rule, candidates: int, vocab_size: int | N
             logprobs, rule, candidates, vocab_size=vocab_size, error=error, common_error=normalizer_error(vocab_size)
         )
     except DraftcertError as problem:
-        raise DraftcertError(f"{row.where}: {problem}") from problem
+        raise DraftcertError(f"{row.where}: ", *problem.args) from problem
     gap = logprobs[0] - logprobs[1] if len(logprobs) > 1 else math.inf
     rounding = sum(error[:2]) * (1 + 1e-9)
     return Position(

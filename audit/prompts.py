@@ -6,8 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..runtime.models import token_ids
-from ..support.files import parse_json, text_lines
+from ..support.files import STANDARD_INPUT, called, parse_json, text_lines
 from ..theory.errors import DraftcertError
 from ..theory.numbers import shown
 
@@ -23,6 +22,8 @@ class Prompt:
 
     def token_ids(self, tokenizer: Any) -> list[int]:
         """The prompt's tokens: through the tokenizer's chat template for a chat, as plain text otherwise."""
+        from ..runtime.models import token_ids
+
         return token_ids(tokenizer, self.text if self.messages is None else self.messages)
 
 
@@ -34,6 +35,8 @@ def load_prompts(path: str | Path | None = None) -> list[Prompt]:
 def read_prompts(path: str | Path | None = None) -> Iterator[Prompt]:
     """Read prompts from JSONL (one object a line) or plain text (one prompt a line); the built-in set without a path.
 
+    The path `-` reads standard input.
+
     An object holds `prompt` (sent as a chat of one message), `messages` (chat; assistant turns at its end are cut off,
     since the target is to write them), `turns` or `data` (Spec-Bench, MT-Bench and UltraChat: the first turn is taken)
     or `text` (continued as it is). `id`, `prompt_id` or `question_id`, and `category`, are optional. Lines are read
@@ -43,9 +46,11 @@ def read_prompts(path: str | Path | None = None) -> Iterator[Prompt]:
         DraftcertError: no such file, no prompt in it, or a line that holds none; the message names the line.
     """
     file = files("draftcert.audit") / "prompts.jsonl" if path is None else Path(path)
-    if not file.is_file():
+    piped = str(file) == STANDARD_INPUT
+    if path is not None and not piped and (Path(path).is_dir() or not Path(path).exists()):
         raise DraftcertError(f"no file of prompts at {file}")
-    name, structured = "built-in prompts" if path is None else str(path), file.name.endswith((".jsonl", ".json"))
+    name = "built-in prompts" if path is None else called(path)
+    structured = None if piped else file.name.endswith((".jsonl", ".json"))
     empty = True
     for prompt in _parse(text_lines(str(file)), name, structured):
         empty = False
@@ -54,10 +59,13 @@ def read_prompts(path: str | Path | None = None) -> Iterator[Prompt]:
         raise DraftcertError(f"{name} holds no prompt")
 
 
-def _parse(lines: Iterable[tuple[int, str]], name: str, structured: bool) -> Iterator[Prompt]:
+def _parse(lines: Iterable[tuple[int, str]], name: str, structured: bool | None) -> Iterator[Prompt]:
+    """The prompts of lines that are JSON or not; where the file's name does not tell, the first line does."""
     for number, line in lines:
         if not line.strip():
             continue
+        if structured is None:
+            structured = line.lstrip().startswith("{")
         if not structured:
             yield _chat(str(number), "", [{"role": "user", "content": line.strip()}])
             continue

@@ -17,6 +17,8 @@ import mpmath
 from ..numerics import MeanKLGuarantee, sampling_acceptance
 from ..numerics.enclosure import Enclosure
 from ..theory import DraftcertError, Rule
+from ..theory.errors import Argument
+from ..theory.names import unknown_name
 from ..theory.presets import PRESETS
 from .judge import Judge
 from .records import Audit
@@ -40,13 +42,17 @@ class Wanted:
     def __post_init__(self) -> None:
         """Refuse what no setting can mean."""
         if not 0 < self.acceptance <= 1:
-            raise DraftcertError(f"acceptance = {self.acceptance}: give a share above 0 and at most 1, such as 0.8")
+            raise DraftcertError(
+                Argument("acceptance", self.acceptance), ": give a share above 0 and at most 1, such as 0.8"
+            )
         if self.by not in MEASURES:
-            raise DraftcertError(f"by = '{self.by}': give one of {', '.join(MEASURES)}")
+            raise unknown_name("measure", self.by, MEASURES)
         if self.mean_kl is not None and not self.mean_kl >= 0:
-            raise DraftcertError(f"mean_kl = {self.mean_kl}: a KL is a number of nats from 0 up")
+            raise DraftcertError(Argument("mean_kl", self.mean_kl), ": a KL is a number of nats from 0 up")
         if self.log_loss is not None and not self.log_loss >= 0:
-            raise DraftcertError(f"log_loss = {self.log_loss}: a budget is a number of nats a token from 0 up")
+            raise DraftcertError(
+                Argument("log_loss", self.log_loss), ": a budget is a number of nats a token from 0 up"
+            )
 
 
 @dataclass(frozen=True)

@@ -13,28 +13,33 @@ from typing import Any
 from ..support.files import write_whole
 from ..support.text import markdown, visible, visible_value, with_policy
 from ..theory.imports import optional
+from .answer import Answer
 from .figures import draw
 from .recommendation import Wanted
 from .records import Audit
-from .tables import Section, Table, sections
+from .tables import Section, Table, contents
 
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Where a report was written, and its contents."""
+    """Where a report was written, and its contents: the answers that it leads with, and the evidence."""
 
     html: Path
     markdown: Path
     json: Path
+    answers: list[Answer]
     sections: list[Section]
     summary: dict[str, Any]
 
     @property
     def overview(self) -> str:
-        """What a terminal shows: the facts, rules and candidates, and the recommended settings, as Markdown."""
+        """What a terminal shows: the answers, and what was measured."""
         facts = [f"{name}: {visible(readable(value))}" for name, value in self.summary["facts"].items()]
-        shown = [table for part in self.sections for table in part.tables if table.key in ("sweep", "recommendation")]
-        return "\n".join([*facts, *(line for table in shown for line in ("", *as_markdown(table, visible)))])
+        told = [
+            f"{each.question}: {visible(each.short)}\n  {visible(f'{each.text} {each.code}'.strip())}"
+            for each in self.answers
+        ]
+        return "\n".join([*told, "", *facts])
 
 
 def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditReport:
@@ -50,7 +55,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditRepor
         from markupsafe import Markup
 
     audit = Audit.open(folder)
-    parts = sections(audit, wanted or Wanted())
+    lead, parts = contents(audit, wanted or Wanted())
     facts = _facts(audit)
     templates = files("draftcert.audit") / "templates"
     environment = jinja2.Environment(
@@ -66,13 +71,18 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditRepor
     environment.filters["markdown"] = as_markdown
     trace = audit.trace()
     context = {
+        "answers": lead,
         "facts": facts,
         "sections": parts,
         "draw": lambda table: Markup(draw(table)),
         "trace": None if trace is None else _script_json(trace),
         "drafter": None if trace is None else trace["drafter"],
     }
-    summary = {"facts": facts, "tables": {table.key: _as_dict(table) for part in parts for table in part.tables}}
+    summary = {
+        "answers": [vars(each) for each in lead],
+        "facts": facts,
+        "tables": {table.key: _as_dict(table) for part in parts for table in part.tables},
+    }
     written = {}
     for name, text in (
         ("report.html", with_policy(environment.get_template("report.html.j2").render(context))),
@@ -81,7 +91,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditRepor
     ):
         written[name] = audit.folder / name
         write_whole(written[name], text)
-    return AuditReport(written["report.html"], written["report.md"], written["report.json"], parts, summary)
+    return AuditReport(written["report.html"], written["report.md"], written["report.json"], lead, parts, summary)
 
 
 def readable(value: Any) -> str:

@@ -14,11 +14,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
+from ..numerics.row import number_text
 from ..numerics.top_logprobs import SINGLE, rounding_error, single_error
+from ..support.files import called
 from ..theory.errors import DraftcertError
 from .documents import Twice, documents
 
@@ -74,10 +77,10 @@ def read_positions(path: str | Path, asked: int | None = None) -> list[TopLogpro
             the file; or a list that is inconsistent: a log-probability above 0 or NaN, probabilities that sum to more
             than 1, entries out of order, one token twice. The message names the line and the position.
     """
-    file = Path(path)
-    reader = _Reader()
+    file, reader = called(path), _Reader()
     try:
-        found = [part for line, event, each in documents(file) for part in reader.read(each, f"{file}:{line}", event)]
+        read = documents(Path(path))
+        found = [part for line, event, each in read for part in reader.read(each, f"{file}:{line}", event)]
     except RecursionError as error:
         raise DraftcertError(f"{file}: answers are nested too deeply in one another") from error
     found += reader.response_of_events
@@ -220,7 +223,9 @@ def _check_sum(entries: list[Entry], where: str) -> None:
     if total > math.exp(normalizer_error() + max(errors(finite), default=0.0)):
         zeros = all(entry.logprob == 0 for entry in entries)
         hint = " (every log-probability is 0: a server's placeholder, no model gives that)" if zeros else ""
-        raise DraftcertError(f"{where}: the listed probabilities sum to {total:.6g}, more than 1{hint}")
+        raise DraftcertError(
+            f"{where}: the listed probabilities sum to {number_text(Fraction(total))}, more than 1{hint}"
+        )
 
 
 def _not_lost(entries: list[Entry], contiguous: int, length: int) -> int:

@@ -35,7 +35,7 @@ from ..support.files import (
 from ..support.locks import locked
 from ..support.workers import Seat, one_per_cpu, run_tasks
 from ..theory import FORMULAS
-from ..theory.errors import DraftcertError
+from ..theory.errors import Argument, DraftcertError
 from ..theory.imports import optional
 from .decoding import decoding_trace
 from .measure import Grid, measure
@@ -59,7 +59,7 @@ class Configuration:
     def __post_init__(self) -> None:
         """Refuse a run that would measure nothing."""
         if self.max_new_tokens < 1:
-            raise DraftcertError(f"max_new_tokens = {self.max_new_tokens}: an audit needs at least 1")
+            raise DraftcertError(Argument("max_new_tokens", self.max_new_tokens), ": an audit needs at least 1")
 
     @property
     def values(self) -> dict[str, Any]:

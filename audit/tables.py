@@ -14,12 +14,13 @@ import numpy as np
 
 from ..numerics import MeanKLGuarantee, margin_bounds
 from ..theory import parse_rule
+from .answer import Answer, answers
 from .judge import Judge
 from .measure import RULES
 from .published import MODELS, PUBLISHED, Published
-from .recommendation import Wanted, nodes_per_accepted, promise, recommend, sampling
+from .recommendation import Recommendation, Wanted, nodes_per_accepted, promise, recommend, sampling
 from .records import Audit
-from .serving import drafts_by_length
+from .serving import Drafts, drafts_by_length
 
 STRICT = RULES[0]
 PERCENTILES = ("p5", "p25", "p50", "p75", "p95")
@@ -54,6 +55,13 @@ class Table:
     rows: list[list[Any]]
     chart: Chart | None = None
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether a phone shows its rows as cards: many columns, or cells that are sentences."""
+        return len(self.columns) > 4 or any(
+            isinstance(cell, str) and len(cell) > 60 for row in self.rows for cell in row
+        )
+
 
 @dataclass(frozen=True)
 class Section:
@@ -65,16 +73,17 @@ class Section:
     tables: list[Table] = field(default_factory=list)
 
 
-def sections(audit: Audit, wanted: Wanted) -> list[Section]:
-    """Everything a report says, in order."""
+def contents(audit: Audit, wanted: Wanted) -> tuple[list[Answer], list[Section]]:
+    """Everything a report says, in order: first what it comes to, then what that rests on."""
+    judged_by = audit.has_draft or wanted.mean_kl is not None
+    settings = recommend(audit, wanted) if judged_by else []
+    drafts = drafts_by_length(audit) if audit.has_draft else []
+    return list(answers(audit, wanted, settings, drafts)), _sections(audit, wanted, settings, drafts)
+
+
+def _sections(audit: Audit, wanted: Wanted, settings: list[Recommendation], drafts: list[Drafts]) -> list[Section]:
     found = [
-        Section(
-            "published",
-            "Beside the published figures",
-            "The paper's statistics of Qwen3 targets on UltraChat, and the same statistics of this audit. Models and "
-            "prompts differ, so this shows how this target compares, not whether either is right.",
-            [beside_published(audit)],
-        ),
+        Section("settings", "Recommended settings", *_recommendation(wanted, settings)),
         Section(
             "certificates",
             "How much divergence each position tolerates",
@@ -96,7 +105,6 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
             "better follows from the mean alone, and it says nothing about other prompts.",
             [guarantee_curve(audit, "rules"), guarantee_curve(audit, "candidates"), sweep(audit)],
         ),
-        Section("settings", "Recommended settings", *_recommendation(audit, wanted)),
         Section(
             "cost",
             "What acceptance costs",
@@ -133,7 +141,7 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
                 "serving",
                 "Is this drafter worth serving?",
                 "Strict greedy, one candidate. `draftcert recommend --draft-cost` says which length is the fastest.",
-                [worth_serving(audit)],
+                [worth_serving(drafts)],
             ),
         ]
         found.append(
@@ -145,6 +153,15 @@ def sections(audit: Audit, wanted: Wanted) -> list[Section]:
                 [by_outcome(audit), by_confidence(audit), by_category(audit), cheapest_misses(audit)],
             )
         )
+    found.append(
+        Section(
+            "published",
+            "Beside the published figures",
+            "The paper's statistics of Qwen3 targets on UltraChat, and the same statistics of this audit. Models and "
+            "prompts differ, so this shows how this target compares, not whether either is right.",
+            [beside_published(audit)],
+        )
+    )
     return found
 
 
@@ -370,14 +387,13 @@ _REACHED = (
 )
 
 
-def _recommendation(audit: Audit, wanted: Wanted) -> tuple[str, list[Table]]:
-    if not audit.has_draft and wanted.mean_kl is None:
+def _recommendation(wanted: Wanted, found: list[Recommendation]) -> tuple[str, list[Table]]:
+    if not found:
         return (
             "Without a drafter there is no mean KL to judge by. The table of rules and candidates says how small it "
             "must be; `draftcert recommend --mean-kl` takes yours.",
             [],
         )
-    found = recommend(audit, wanted)
     reached = [
         [
             *(each.system, "yes" if each.reached else "no", str(each.setting.rule), each.setting.candidates),
@@ -475,7 +491,7 @@ def sampled(audit: Audit) -> Table:
     )
 
 
-def worth_serving(audit: Audit) -> Table:
+def worth_serving(drafts: list[Drafts]) -> Table:
     """Tokens a pass by the length of the drafts, and what a draft step may cost."""
     return Table(
         "tokens_a_pass",
@@ -484,10 +500,7 @@ def worth_serving(audit: Audit) -> Table:
         "draft step that costs less than the break-even share of a target pass makes serving faster, if a check costs "
         "one pass.",
         ("length", "tokens a pass", "low", "high", "guaranteed", "break-even cost"),
-        [
-            [each.length, each.tokens, each.low, each.high, each.guaranteed, each.break_even]
-            for each in drafts_by_length(audit)
-        ],
+        [[each.length, each.tokens, each.low, each.high, each.guaranteed, each.break_even] for each in drafts],
         Chart("length", ("tokens a pass", "low", "high", "guaranteed"), "length of the drafts", "tokens a pass"),
     )
 

@@ -1,8 +1,12 @@
 """The command line `draftcert`: one command a file, each a thin reading of what a layer returns."""
 
+import os
+import shutil
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import version
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -15,7 +19,7 @@ from .check import check
 from .cite import cite
 from .codegen import codegen
 from .conform import conform
-from .console import err
+from .console import err, notes
 from .derive import derive
 from .doctor import doctor
 from .explain import explain
@@ -31,9 +35,9 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="draftcert",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    # Boxes and columns cut names and texts where the terminal is narrow.
+    rich_markup_mode=None,
     help="Acceptance certificates for speculative decoding: derived, proved, validated, compiled and audited.",
 )
 for command in (
@@ -45,32 +49,124 @@ app.add_typer(audit, name="audit")
 app.add_typer(bench, name="bench")
 
 
-def main(program: Callable[..., Any] = app) -> None:
-    """Run the command line. Exit status: 0 all holds, 1 something does not, 2 bad input or something to install.
+def main(program: typer.Typer = app) -> NoReturn:
+    """Run the command line.
 
-    This is the one place that turns exceptions into a line: those of this project, of the command line's reader, of the
-    system and of too large input. Any other is a fault of the program and shows where it is.
+    Exit status: 0 all holds, 1 something does not, 2 bad input or something to install, 130 interrupted, 141 nobody
+    reads what is printed. This is the one place that turns exceptions into a line: those of this project, of the
+    command line's reader, of the system and of too large input. Any other is a fault of the program and shows where it
+    is.
     """
     try:
-        sys.exit(program(standalone_mode=False))
+        status = _run(program)
+    except BrokenPipeError:  # as with `| head`
+        status = 141
+    except KeyboardInterrupt:
+        status = 130
+        with suppress(BrokenPipeError):
+            err.print("interrupted")
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        status = 141 if isinstance(error, BrokenPipeError) else _failed(reason(error))
+    if status == 141 or not sys.stdout.writable():
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):  # or Python itself would complain when it flushes them
+            os.dup2(nowhere, stream.fileno())
+    sys.exit(status)
+
+
+def _run(program: typer.Typer) -> int:
+    command = typer.main.get_command(program)
+    common = typer.main.get_command(_common).params
+    for each in _with_commands(command):
+        each.params += common
+        each.context_class = _Context
+        each.context_settings |= {
+            "help_option_names": ["-h", "--help"],
+            "terminal_width": min(shutil.get_terminal_size().columns, 100),
+        }
+    if "_DRAFTCERT_COMPLETE" in os.environ:  # the shell asks what could come next
+        command.main(prog_name="draftcert")
+    try:
+        with command.make_context("draftcert", sys.argv[1:]) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:
+        raise
     except (DraftcertError, OSError, UnicodeError, RecursionError, MemoryError) as error:
-        _fail(str(error) if isinstance(error, DraftcertError) else reason(error))
+        return _failed(error.with_flags if isinstance(error, DraftcertError) else reason(error))
     except _CommandLineError as error:
         context = getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError" and context:
-            context.get_help()  # prints it
-            sys.exit(2)
-        help_at = f". Try '{context.command_path} --help'." if context else ""
-        _fail(error.format_message().rstrip(".") + help_at)
+            typer.echo(context.get_help())
+            return 2
+        return _failed(_told(error) + (f" Try '{context.command_path} --help'." if context else ""))
     except typer.Abort:
-        _fail("given up")
+        return _failed("given up")
+    return 0
 
 
 _CommandLineError: Any = typer.BadParameter.__mro__[2]
 """What typer raises for all bad command lines: of click, or of the click it brings along."""
 
 
-def _fail(message: str) -> NoReturn:
+def _told(error: Any) -> str:
+    if close := getattr(error, "possibilities", None):
+        return f"No such option: {error.option_name}. Did you mean {' or '.join(sorted(close))}?"
+    message = error.format_message().rstrip(".")
+    return message if message.endswith("?") else f"{message}."
+
+
+def _failed(message: str) -> int:
     """What a message quotes cannot begin a line of its own."""
     err.print(f"error: {message}".replace("\n", "\n  "), style="red", soft_wrap=True)
-    sys.exit(2)
+    return 2
+
+
+def _with_commands(command: Any) -> Iterator[Any]:
+    """A command, and all that are below it."""
+    yield command
+    for each in getattr(command, "commands", {}).values():
+        yield from _with_commands(each)
+
+
+class _Help(typer.Context.formatter_class):
+    """On narrow terminals what an option does stands below it, not in a column of a few letters beside it."""
+
+    def write_dl(self, rows: Any, col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl(rows, col_max if self.width >= 60 else 2, col_spacing)
+
+
+class _Context(typer.Context):
+    formatter_class = _Help
+
+
+def _be_quiet(asked: bool) -> None:
+    notes.quiet |= asked
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"draftcert {version('draftcert')}")
+        raise typer.Exit
+
+
+_common = typer.Typer(add_completion=False)
+"""The options that every command has."""
+
+
+@_common.command()
+def _(
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="Only results and errors.", callback=_be_quiet, expose_value=False, is_eager=True
+        ),
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_tell_version, expose_value=False, is_eager=True),
+    ] = False,
+) -> None: ...

@@ -8,32 +8,37 @@ import typer
 from rich.table import Table
 
 from ..support.text import visible
-from .console import Json, can_report, out, print_json, progress
+from .arguments import (
+    Device,
+    Dtype,
+    Processes,
+    Prompts,
+    Ray,
+    Rule,
+    Rules,
+    Target,
+    drafter_option,
+    input_file,
+    output_folder,
+)
+from .console import Json, can_report, out, print_json, print_table, progress
 
 app = typer.Typer(invoke_without_command=True)
-
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, or auto (spread over all GPUs).")]
-Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
-Processes = Annotated[int, typer.Option(min=1, help="Local processes that share the prompts.")]
-Ray = Annotated[str | None, typer.Option(help="Address of a Ray cluster that shares the prompts.")]
 
 
 @app.callback()
 def audit(
     context: typer.Context,
-    target: Annotated[
-        str, typer.Option(help="Target: Hugging Face id, local folder, GGUF file or smollm2.")
-    ] = "smollm2",
+    target: Target = "smollm2",
     drafter: Annotated[
-        str | None, typer.Option(help="Drafter: the same, or layers:0-9,20-29 (only these of the target's own).")
+        str | None,
+        drafter_option(
+            "A model, as the target, or layers:0-9,20-29 (only these of the target's own).", only_models=True
+        ),
     ] = None,
-    prompts: Annotated[
-        Path | None, typer.Option(help="JSONL (prompt, messages, turns or text) or one prompt a line; else 40 of ours.")
-    ] = None,
-    folder: Annotated[Path, typer.Option("--out", help="Folder of the audit; an interrupted one is continued.")] = Path(
-        "audit-out"
-    ),
-    rules: Annotated[list[str] | None, typer.Option("--rule", help="Acceptance rule (repeat for more).")] = None,
+    prompts: Prompts = None,
+    folder: Annotated[Path, output_folder("Folder of the audit; an interrupted one is continued.")] = Path("audit-out"),
+    rules: Rules = None,
     candidates: Annotated[list[int] | None, typer.Option(help="Candidates per node (repeat for more).")] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Greedy tokens per prompt.")] = 64,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts.")] = None,
@@ -89,8 +94,8 @@ def run_and_report(
 
 @app.command()
 def logprobs(
-    file: Annotated[Path, typer.Argument(help="Response of an OpenAI-compatible server (JSON, JSONL or SSE).")],
-    rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
+    file: Annotated[Path, input_file("Response of an OpenAI-compatible server (JSON, JSONL or SSE);")],
+    rule: Rule = "strict_greedy",
     candidates: Annotated[int, typer.Option(min=1, help="Candidates per tree node.")] = 1,
     vocab_size: Annotated[
         int | None, typer.Option(min=2, help="Tokens of the vocabulary; unknown: any number.")
@@ -119,7 +124,7 @@ def logprobs(
         place = each.where.removeprefix(f"{file}:")
         likely = "–" if each.top is None else repr(each.top)
         table.add_row(visible(place), repr(each.token), likely, readable(each.gap), each.tie, interval)
-    out.print(table)
+    print_table(table)
     for name, value in found.summary().items():
         out.print(f"{name}: {value}")
     if any(each.conditional for each in found.positions):

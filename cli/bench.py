@@ -8,7 +8,9 @@ import typer
 
 from ..support.files import replacing, writable_folder, write_whole
 from ..theory.errors import DraftcertError
-from .console import Json, can_report, err, finish, out, print_json
+from ..theory.numbers import shown
+from .arguments import checked, output_folder
+from .console import Json, can_report, finish, out, print_json, status
 
 app = typer.Typer(no_args_is_help=True, help="Measure this machine.")
 
@@ -21,13 +23,16 @@ def bench() -> None:
 @app.command()
 def kernels(
     shapes: Annotated[
-        list[str] | None, typer.Option("--shape", help="Rows x vocabulary, as 64x151936; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--shape", help="Rows x vocabulary, as 64x151936; repeatable.", callback=checked(lambda text: _shape(text))
+        ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=2, help="Rounds; in each every competitor runs once.")] = 30,
     threads: Annotated[int, typer.Option(min=1, help="Threads of torch and of the kernels.")] = 2,
     keep: Annotated[int, typer.Option(min=1, max=512, help="K, the largest logits kept.")] = 16,
     compiled: Annotated[bool, typer.Option("--compile/--no-compile", help="Also time torch.compile.")] = True,
-    folder: Annotated[Path | None, typer.Option("--out", help="Folder for kernels.json, .md and .svg.")] = None,
+    folder: Annotated[Path | None, output_folder("Folder for kernels.json, .md and .svg.")] = None,
     strict: Annotated[bool, typer.Option("--goals", help="Exit 1 if a goal is not met.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -40,7 +45,7 @@ def kernels(
     if folder is not None:
         can_report()
         writable_folder(folder)
-    with err.status("measuring"):
+    with status("measuring"):
         report = benchmark.measure(
             shapes=[_shape(text) for text in shapes] if shapes else benchmark.SHAPES,
             rounds=rounds,
@@ -64,5 +69,5 @@ def kernels(
 def _shape(text: str) -> tuple[int, int]:
     rows, cross, size = text.partition("x")
     if not (cross and rows.isdecimal() and size.isdecimal() and int(rows) > 0 and int(size) > 1):
-        raise DraftcertError(f"--shape {text}: write rows x vocabulary, such as 64x151936")
+        raise DraftcertError(f"{shown(text)}: write rows x vocabulary, such as 64x151936")
     return int(rows), int(size)

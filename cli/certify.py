@@ -9,7 +9,8 @@ import typer
 
 from ..support.files import read_text, reason
 from ..theory.errors import DraftcertError
-from ..theory.numbers import shown
+from ..theory.numbers import exact_number, shown
+from .arguments import A_FILE, Rule, checked, output_file
 from .console import Json, out, print_json
 
 
@@ -31,17 +32,23 @@ def certify(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="The same from a file (separated by commas or space, or JSON)."),
+        typer.Option(
+            help="The same from a file (separated by commas or space, or JSON); - reads standard input.", **A_FILE
+        ),
     ] = None,
-    rule: Annotated[str, typer.Option(help='Acceptance rule, e.g. "top_m(10) & additive(0.6)".')] = "strict_greedy",
-    candidates: Annotated[int, typer.Option(help="Drafter's candidates at this node (m).")] = 1,
+    rule: Rule = "strict_greedy",
+    candidates: Annotated[int, typer.Option(min=1, help="Drafter's candidates at this node (m).")] = 1,
     digits: Annotated[int, typer.Option(help="Certified digits.", min=1, max=10_000)] = 20,
     normalize: Annotated[bool, typer.Option(help="Divide by the sum instead of refusing one that is not 1.")] = False,
     logit_ratio: Annotated[
-        str | None, typer.Option(help="z_(2)/z_(1) of the raw logits, for rules that compare logits (mars).")
+        str | None,
+        typer.Option(
+            help="z_(2)/z_(1) of the raw logits, for rules that compare logits (mars).",
+            callback=checked(lambda text: exact_number(text, "the ratio")),
+        ),
     ] = None,
     witness: Annotated[
-        Path | None, typer.Option(help="Write the proof of the certificate to a file, for `draftcert verify`.")
+        Path | None, output_file("Write the proof of the certificate to a file, for `draftcert verify`.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ..support.files import write_whole
 from ..theory.errors import DraftcertError
-from .console import Json, err, finish, out, print_json, progress
+from .console import Json, finish, notes, out, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -74,7 +74,7 @@ def check(
     ok = report.ok and (bridged is None or bridged.ok) and (mutated is None or not (mutated.unexplained or survivors))
     if update_ledger and only is None and all(t.proved for t in report.theorems):
         write_whole(ledger.PATH, ledger.text(ledger.entries(report.proved, report.formal, mutated)))
-        err.print("the ledger holds what ran now; check again to see it reproduced")
+        notes.print("the ledger holds what ran now; check again to see it reproduced")
     if as_json:
         certified = None if bridged is None else {"cases": len(bridged.cases), "ok": bridged.ok}
         noticed = None if mutated is None else {"mutants": len(mutated.mutants), "caught": mutated.share}
@@ -153,7 +153,7 @@ def _show(report: CheckReport) -> None:
     for theorem in report.theorems:
         state = ", ".join(theorem.methods) if theorem.proved else "NOT PROVED"
         table.add_row(theorem.name, theorem.title, state, f"{theorem.seconds:.2f}")
-    out.print(table)
+    print_table(table)
     for theorem in report.theorems:
         for outcome in theorem.outcomes:
             if outcome.ok is False:

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from .console import Json, out, print_json
+from ..theory.names import unknown_name
+from .console import Json, print_json, print_table
 
 
 def cite(
@@ -25,6 +26,9 @@ def cite(
     known = {
         name: record.citation for group in (THEOREMS, EVERY_FORMULA, RULES, PRESETS) for name, record in group.items()
     }
+    for name in names or ():
+        if name.isidentifier() and name not in known:
+            raise unknown_name("rule, theorem or formula", name, known)
     cited = {name: known.get(name) or parse_rule(name).citation for name in names or known}
     if as_json:
         print_json(cited)
@@ -32,4 +36,4 @@ def cite(
     table = Table("name", "source")
     for name, source in cited.items():
         table.add_row(name, source)
-    out.print(table)
+    print_table(table)

@@ -1,12 +1,14 @@
-"""What every command shares: two consoles, one way to print a result, one way to fail."""
+"""What every command shares: two consoles, the ways to print a result and to show progress, one way to fail."""
 
 import json
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from ..support.terminal import SafeConsole
 from ..theory.imports import optional
@@ -16,6 +18,9 @@ out = SafeConsole(soft_wrap=True)
 
 err = SafeConsole(stderr=True)
 """Progress and errors: standard error, so that results can be piped."""
+
+notes = SafeConsole(stderr=True)
+"""What only tells how it goes, on standard error: nothing with `--quiet`."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output instead of text.")]
 
@@ -32,13 +37,32 @@ def progress() -> Progress:
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        BarColumn(bar_width=None if notes.width < 80 else 40),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=err,
+        console=notes,
         transient=True,
-        disable=not err.is_terminal,
+        disable=notes.quiet or not notes.is_terminal,
     )
+
+
+def status(what: str) -> AbstractContextManager[Any]:
+    """Says what is going on, on a terminal; silent elsewhere."""
+    return notes.status(what) if notes.is_terminal and not notes.quiet else nullcontext()
+
+
+def print_table(table: Table) -> None:
+    """Print a table; where the terminal is too narrow for its words, as a list of its rows, a line a cell."""
+    columns = [[str(cell) for cell in (column.header, *column.cells)] for column in table.columns]
+    if table.__rich_measure__(out, out.options).minimum <= out.width:
+        out.print(table)
+        return
+    if table.title:
+        out.print(table.title, style="italic")
+    for row in range(1, table.row_count + 1):
+        out.print()
+        for name, *cells in columns:
+            out.print(f"{name}: {cells[row - 1]}" if name else cells[row - 1], soft_wrap=False)
 
 
 def print_json(document: Mapping[str, Any]) -> None:

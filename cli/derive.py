@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..support.text import visible
+from .arguments import output_folder
 from .console import Json, out, print_json, progress
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def derive(
     only: Annotated[str | None, typer.Option(help="A word: theorems, rules and formulas that speak of it.")] = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="Write the document here: theory.html, theory.tex and figures.")
+        Path | None, output_folder("Write the document here: theory.html, theory.tex and figures.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -8,16 +8,17 @@ import typer
 
 from ..support.terminal import visible
 from ..theory.errors import DraftcertError
-from .console import Json, err, finish, out, print_json
+from .arguments import Device, Dtype, Model
+from .console import Json, finish, out, print_json, status
 
 
 def doctor(
-    target_name: Annotated[str, typer.Argument(metavar="MODEL", help="Hugging Face id, folder, GGUF file or smollm2.")],
+    target_name: Model,
     length: Annotated[
         int, typer.Option(min=0, help="Texts of at most so many tokens: where windows end is tried, too.")
     ] = 0,
-    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    dtype: Dtype = "float32",
+    device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
     """Try a model: do its logits at the nodes of draft trees equal the plain model's? Exit status 1 if they do not.
@@ -31,11 +32,11 @@ def doctor(
     from ..runtime.trees.forward import TreeForward
     from ..runtime.trees.self_test import lengths_of_change, self_test
 
-    with err.status("loading the model"):
+    with status("loading the model"):
         target = load_model(target_name, dtype, device)
     refusal, tried, not_fast = None, [], None
     try:
-        with err.status("evaluating trees and the plain model"):
+        with status("evaluating trees and the plain model"):
             tried = self_test(target.model, length)
             not_fast = TreeForward(target.model).not_fast
     except DraftcertError as error:

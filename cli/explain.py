@@ -13,7 +13,8 @@ from ..support.files import read_text, reason
 from ..support.text import visible
 from ..theory.errors import DraftcertError
 from ..theory.numbers import shown
-from .console import Json, err, finish, out, print_json
+from .arguments import Device, Dtype, NamedTarget, input_file
+from .console import Json, finish, out, print_json, status
 
 if TYPE_CHECKING:
     from ..runtime.models import LoadedModel
@@ -33,14 +34,12 @@ class Output:
 
 
 def explain(
-    first: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="`generate --json`, token list or text.")],
-    second: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The other output.")],
+    first: Annotated[Path, input_file("`generate --json`, token list or text;")],
+    second: Annotated[Path, input_file("The other output;")],
     prompt: Annotated[str | None, typer.Option(help="The prompt, where the files hold only tokens or text.")] = None,
-    target_name: Annotated[str | None, typer.Option("--target", help="Where the files do not name it.")] = None,
-    dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16 or float16: the noise is that of this dtype.")
-    ] = "float32",
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    target_name: NamedTarget = None,
+    dtype: Dtype = "float32",
+    device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
     """Find the first divergence of two outputs and say what it is: tie, noise, rule, prompt, budget, error or engine.
@@ -50,15 +49,15 @@ def explain(
 
     Example: draftcert explain first.txt second.txt --prompt "Name three moons." --target smollm2
     """
-    from ..runtime.models import load_model
-    from ..runtime.trees.explain import explain as run
-
     documents = [_document(path) for path in (first, second)]
     promises = [document.get("same_bits") if isinstance(document, dict) else None for document in documents]
     named = {str(d["target"]) for d in documents if isinstance(d, dict) and "target" in d}
     if target_name is None and len(named) != 1:
         raise DraftcertError(f"give --target: the files name {', '.join(sorted(named)) or 'none'}")
-    with err.status("loading the model"):
+    from ..runtime.models import load_model
+    from ..runtime.trees.explain import explain as run
+
+    with status("loading the model"):
         target = load_model(target_name or named.pop(), dtype, device)
     sides = [
         _outputs(document, path, prompt, target) for document, path in zip(documents, (first, second), strict=True)

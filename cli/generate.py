@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -15,7 +16,8 @@ from rich.table import Table
 from ..support.files import write_whole
 from ..support.text import visible
 from ..theory.errors import DraftcertError
-from .console import Json, err, finish, out, print_json
+from .arguments import Device, Dtype, Prompts, Rule, Target, checked, drafter_option, output_file
+from .console import Json, finish, notes, out, print_json, status
 
 if TYPE_CHECKING:
     import torch
@@ -50,34 +52,36 @@ class TextStream:
         self._shown = len(text)
 
 
+def _walk(name: str) -> None:
+    from ..runtime.names import check_walk
+
+    check_walk(name)
+
+
 def generate(
     prompt: Annotated[list[str] | None, typer.Option(help="A prompt (repeat for more).")] = None,
-    prompts: Annotated[
-        Path | None, typer.Option(help="Prompts from a file: JSONL (messages, turns, prompt or text) or one a line.")
-    ] = None,
+    prompts: Prompts = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts of the file.")] = None,
-    target_name: Annotated[
-        str, typer.Option("--target", help="Hugging Face id, local folder, GGUF file or smollm2.")
-    ] = "smollm2",
+    target_name: Target = "smollm2",
     drafter: Annotated[
         str,
-        typer.Option(
-            help="recycling, recycling:prior (knows what follows each token from the start; a minute once per model), "
+        drafter_option(
+            "recycling, recycling:prior (knows what follows each token from the start; a minute once per model), "
             "recycling:static, recycling:certificate-guided (shapes of the tree; with prior: recycling:prior,static), "
             "lookup, a model, layers:0-9,20-29 (the target's own), joined by +; or none."
         ),
     ] = "recycling+lookup",
-    rule: Annotated[str, typer.Option(help="Acceptance rule.")] = "strict_greedy",
+    rule: Rule = "strict_greedy",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens to generate at most.")] = 128,
     choice: Annotated[
-        str, typer.Option(help="Path of a relaxed rule: likeliest, or longest as Medusa's.")
+        str, typer.Option(help="Path of a relaxed rule: likeliest, or longest as Medusa's.", callback=checked(_walk))
     ] = "likeliest",
     max_nodes: Annotated[int, typer.Option(min=1, help="Nodes of a draft tree at most, its root included.")] = 32,
     cost_aware: Annotated[
         bool, typer.Option(help="Only as many nodes as pay by the target's latency, measured here once and cached.")
     ] = True,
-    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    dtype: Dtype = "float32",
+    device: Device = "cpu",
     compare: Annotated[
         bool,
         typer.Option(
@@ -86,9 +90,10 @@ def generate(
         ),
     ] = False,
     show: Annotated[bool, typer.Option(help="Draw every draft tree with what was accepted, and why.")] = False,
-    trace: Annotated[Path | None, typer.Option(help="Write every step as a line of JSON.")] = None,
+    trace: Annotated[Path | None, output_file("Write every step as a line of JSON.")] = None,
     metrics: Annotated[
-        Path | None, typer.Option(help="Write counts in Prometheus' text format, by vLLM's names where there are some.")
+        Path | None,
+        output_file("Write counts in Prometheus' text format, by vLLM's names where there are some."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -96,33 +101,36 @@ def generate(
 
     Example: draftcert generate --prompt "Write a haiku about tides." --max-new-tokens 32 --show
     """
-    from ..audit.prompts import Prompt, load_prompts
+    if bool(prompt) == bool(prompts):
+        raise DraftcertError("give prompts either as --prompt or as --prompts FILE")
+    from ..audit.prompts import Prompt, read_prompts
+    from ..theory import parse_rule
+
+    acceptance = parse_rule(rule)
+    given = [Prompt(str(i), "", text, ({"role": "user", "content": text},)) for i, text in enumerate(prompt or (), 1)]
+    asked = list(islice(read_prompts(prompts), limit)) if prompts else given
+
     from ..runtime import GreedyTreeDecoder
     from ..runtime.models import load_model
     from ..runtime.trees.drafters import drafter_by_name
     from ..runtime.trees.metrics import DecoderMetrics
     from ..runtime.trees.trace import TraceWriter, certificates_met, draw_tree
-    from ..theory import parse_rule
 
-    if bool(prompt) == bool(prompts):
-        raise DraftcertError("give prompts either as --prompt or as --prompts FILE")
-    acceptance = parse_rule(rule)
-    given = [Prompt(str(i), "", text, ({"role": "user", "content": text},)) for i, text in enumerate(prompt or (), 1)]
-    asked = load_prompts(prompts)[:limit] if prompts else given
+    talks = not as_json and not notes.quiet
     records: list[dict[str, Any]] = []
     counted = DecoderMetrics(target_name) if metrics else None
     with ExitStack() as stack:
         write_trace = stack.enter_context(TraceWriter(trace)) if trace else None
-        with err.status("loading the model"):
+        with status("loading the model"):
             target = load_model(target_name, dtype, device)
         latency = "measured" if cost_aware else None
-        with err.status("loading the drafter; a prior is asked of the target once per model"):
+        with status("loading the drafter; a prior is asked of the target once per model"):
             drafted_by = drafter_by_name(drafter, target)
         decoder = GreedyTreeDecoder(target, drafted_by, acceptance, max_nodes, latency, choice=cast(Any, choice))
         same_bits = decoder.same_bits
         own = GreedyTreeDecoder(target, "none", latency=None) if compare and same_bits else None
         for item in asked:
-            if not as_json:
+            if talks:
                 show_prompt(item)
             stream = TextStream(target.decode, (lambda _: None) if as_json or show else out.file.write)
 
@@ -145,7 +153,7 @@ def generate(
                 if own is not None:
                     record["lossless"] = own.generate(ids, max_new_tokens).tokens == result.tokens
             records.append(record)
-            if not as_json:
+            if talks:
                 out.print(_line(record), style="dim")
                 for warning in record["warnings"]:
                     out.print(f"warning: {warning}", style="yellow")
@@ -156,6 +164,8 @@ def generate(
     if as_json:
         about = {"target": target.name, "rule": str(acceptance), "drafter": drafter, "same_bits": same_bits}
         print_json(about | {"prompts": records})
+    if any(record["finish_reason"] == "interrupted" for record in records):
+        raise KeyboardInterrupt
     lossless = acceptance == parse_rule("strict_greedy")
     wrong = [name for record in records for name in ("identical", "lossless") if record.get(name) is False]
     finish(not lossless or not wrong)

@@ -9,7 +9,7 @@ from .console import Json, finish, out, print_json
 
 
 def recommend(
-    folder: Annotated[Path, typer.Argument(help="Folder of a finished audit.")],
+    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="Folder of a finished audit.")],
     acceptance: Annotated[float, typer.Option(help="Acceptance to reach, a share of the positions.")] = 0.8,
     by: Annotated[str, typer.Option(help="guaranteed (by the mean KL), certified or measured.")] = "guaranteed",
     mean_kl: Annotated[float | None, typer.Option(help="Mean KL of a drafter, in place of the audited one's.")] = None,

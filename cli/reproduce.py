@@ -7,16 +7,15 @@ from typing import Annotated
 import typer
 
 from ..theory.errors import DraftcertError
-from .audit import Device, Dtype, Processes, Ray, run_and_report
+from .arguments import Device, Dtype, Processes, Prompts, Ray, Target, output_folder
+from .audit import run_and_report
 from .console import Json
 
 
 def reproduce(
-    target: Annotated[str, typer.Option(help="Target, such as Qwen/Qwen3-1.7B.")] = "smollm2",
-    prompts: Annotated[Path | None, typer.Option(help="UltraChat as JSONL; else 40 prompts of ours.")] = None,
-    folder: Annotated[Path, typer.Option("--out", help="Folder; an interrupted run is continued.")] = Path(
-        "reproduce-out"
-    ),
+    target: Target = "smollm2",
+    prompts: Prompts = None,
+    folder: Annotated[Path, output_folder("Folder; an interrupted run is continued.")] = Path("reproduce-out"),
     limit: Annotated[int, typer.Option(min=1, help="Prompts.")] = 500,
     minimum: Annotated[int, typer.Option("--min-prompt-tokens", min=1, help="Shorter prompts are left out.")] = 64,
     steps: Annotated[int, typer.Option(min=1, help="Greedy steps per prompt.")] = 128,

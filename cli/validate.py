@@ -12,7 +12,8 @@ from rich.table import Table
 from ..support.files import writable_folder
 from ..support.locks import locked
 from ..support.text import visible
-from .console import Json, can_report, finish, out, print_json, progress
+from .arguments import Rules, output_folder
+from .console import Json, can_report, finish, out, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ..numerics import ValidationReport
@@ -22,9 +23,9 @@ def validate(
     profile: Annotated[str, typer.Option(help="quick (seconds), full (tens of thousands of cases) or soak.")] = "quick",
     seed: Annotated[int, typer.Option(help="The same seed gives the same report in any layout.")] = 0,
     hours: Annotated[float | None, typer.Option(min=0, help="How long soak goes on.")] = None,
-    rules: Annotated[list[str] | None, typer.Option("--rule", help="Rule to validate (repeat); else all.")] = None,
+    rules: Rules = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="Keep results here and write the report; a killed run goes on.")
+        Path | None, output_folder("Keep results here and write the report; a killed run goes on.")
     ] = None,
     processes: Annotated[int | None, typer.Option(min=1, help="Local processes; all cores if not given.")] = None,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to spread the cases over.")] = None,
@@ -64,14 +65,14 @@ def validate(
 
 
 def _show(report: ValidationReport) -> None:
-    out.print(families_table(report))
+    print_table(families_table(report))
     for row in report.mutations:
         caught = row.mutants - len(row.missed)
         out.print(f"{row.formula}: {caught} of {row.mutants} false formulas noticed", style="dim")
         for missed in row.missed:
             out.print(f"  not noticed: {missed}", style="red")
     if report.reached:
-        out.print(sharpness_table(report))
+        print_table(sharpness_table(report))
     for failure in report.failures:
         out.print(failure, style="red")
 

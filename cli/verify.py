@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from ..support.files import read_text
+from .arguments import input_file
 from .console import Json, finish, out, print_json
 
 
 def verify(
-    file: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="What `draftcert certify --witness FILE` wrote.")
-    ],
+    file: Annotated[Path, input_file("What `draftcert certify --witness FILE` wrote;")],
     as_json: Json = False,
 ) -> None:
     """Confirm a certificate: value and digits, from the target, the rule and the bounds that its witness file holds.
@@ -23,7 +21,7 @@ def verify(
     from ..numerics.verify import verify
 
     try:
-        confirmed, text = True, verify(file.read_bytes().decode())
+        confirmed, text = True, verify(read_text(file))
     except ValueError as error:
         confirmed, text = False, str(error)
     if as_json:

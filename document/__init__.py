@@ -13,6 +13,7 @@ from ..support.text import visible_value, with_policy
 from ..theory import RULES, DraftcertError, Formula
 from ..theory.deployed import DEPLOYED
 from ..theory.imports import optional
+from ..theory.names import offer
 from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
 from ..theory.rule import RuleFamily
@@ -50,8 +51,8 @@ def select(only: str | None = None) -> Selection:
         tuple(each for each in EVERY_FORMULA.values() if _speaks_of(only, f"{each.name} {each.statement}")),
     )
     if not (chosen.theorems or chosen.families or chosen.presets or chosen.formulas):
-        names = ", ".join([*THEOREMS, *RULES, *PRESETS, *EVERY_FORMULA])
-        raise DraftcertError(f"nothing speaks of '{only}'; there are {names}")
+        names = [*THEOREMS, *RULES, *PRESETS, *EVERY_FORMULA]
+        raise DraftcertError(f"nothing speaks of '{only}'; {offer(str(only), names)}")
     return chosen
 
 

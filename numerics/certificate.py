@@ -15,6 +15,7 @@ from flint import arb, fmpq
 
 from ..support.files import write_whole
 from ..theory import FORMULAS, DraftcertError, Rule, parse_rule
+from ..theory.errors import Argument
 from ..theory.pool import select_pool
 from .balls import bit_size, formula_function, precision, sum_balls, to_fraction
 from .decide import accepted_count
@@ -112,14 +113,15 @@ def certificate(
 def check_digits(digits: int) -> None:
     """Refuse a number of digits that no value can be given to."""
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MAX_DIGITS:
-        raise DraftcertError(f"digits = {digits!r}: give a whole number from 1 to {MAX_DIGITS}")
+        raise DraftcertError(Argument("digits", repr(digits)), f": give a whole number from 1 to {MAX_DIGITS}")
 
 
 def check_candidates(candidates: int, tokens: int) -> None:
     """Refuse a number of candidates a drafter cannot propose."""
     if isinstance(candidates, bool) or not isinstance(candidates, int) or not 1 <= candidates <= tokens - 1:
         raise DraftcertError(
-            f"candidates = {candidates!r}: with {tokens} tokens it is a whole number from 1 to {tokens - 1}"
+            Argument("candidates", repr(candidates)),
+            f": with {tokens} tokens it is a whole number from 1 to {tokens - 1}",
         )
 
 

@@ -20,6 +20,7 @@ from flint import arb, fmpq
 
 from ..theory import DraftcertError, Rule
 from ..theory.conditions import Condition, RankCondition, RowCondition, fold_conditions
+from ..theory.errors import Argument
 from ..theory.statistics import LOGIT_RATIO, TOP, Entropy
 from .balls import ball_function, precision, sum_balls, to_fmpq
 from .row import ExactRow, read_row
@@ -124,8 +125,8 @@ class RowStatistics:
         if LOGIT_RATIO in expression.free_symbols:
             if self.logit_ratio is None:
                 raise DraftcertError(
-                    "this rule compares raw logits, which probabilities do not determine: give logits, or "
-                    "logit_ratio = z_(2)/z_(1)"
+                    "this rule compares raw logits, which probabilities do not determine: give logits, or ",
+                    Argument("logit_ratio", "z_(2)/z_(1)"),
                 )
             known[LOGIT_RATIO] = sympy.Rational(self.logit_ratio.numerator, self.logit_ratio.denominator)
         return expression.xreplace(known)  # type: ignore[return-value]

@@ -10,6 +10,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from ..theory import DraftcertError
+from ..theory.names import unknown_name
 from .balls import bit_size, precision, to_fmpq
 from .certificate import check_digits
 from .enclosure import Enclosure, is_certain
@@ -42,7 +43,7 @@ def kl_for_divergence(divergence: str, threshold: Any, digits: int = 50) -> Encl
     """
     check_digits(digits)
     if divergence not in DIVERGENCES:
-        raise DraftcertError(f"divergence = '{divergence}': give one of {', '.join(DIVERGENCES)}")
+        raise unknown_name("divergence", divergence, DIVERGENCES)
     exact = None if threshold == math.inf else read_number(threshold, "threshold")
     if exact is not None and exact < 0:
         raise DraftcertError(f"threshold = {threshold}: a divergence is not negative")

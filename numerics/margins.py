@@ -18,6 +18,7 @@ from flint import arb
 from sympy.logic.boolalg import Boolean
 
 from ..theory import DraftcertError, Rule, RuleFamily, parse_rule
+from ..theory.errors import Argument
 from ..theory.exact import logarithms, sign
 from ..theory.rule import AllOf, AnyOf, Atom
 from ..theory.theorem import (
@@ -104,11 +105,15 @@ def margin_bounds(
     """
     exact = read_number(margin, "margin")
     if not 0 <= exact <= 1:
-        raise DraftcertError(f"margin = {margin}: a difference of two probabilities, largest first, lies in [0, 1]")
+        raise DraftcertError(
+            Argument("margin", margin), ": a difference of two probabilities, largest first, lies in [0, 1]"
+        )
     if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
-        raise DraftcertError(f"candidates = {candidates!r}: give a whole number, at least 1")
+        raise DraftcertError(Argument("candidates", repr(candidates)), ": give a whole number, at least 1")
     if vocab_size is not None and (isinstance(vocab_size, bool) or vocab_size <= candidates):
-        raise DraftcertError(f"vocab_size = {vocab_size!r}: give more tokens than the {candidates} candidates")
+        raise DraftcertError(
+            Argument("vocab_size", repr(vocab_size)), f": give more tokens than the {candidates} candidates"
+        )
     if known not in ("top2", "coverage"):
         raise DraftcertError(f"known = {known!r}: give 'top2' or 'coverage'")
     values = {

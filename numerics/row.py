@@ -14,6 +14,7 @@ import mpmath
 import numpy as np
 
 from ..theory import DraftcertError
+from ..theory.errors import Argument
 from ..theory.numbers import exact_number, shown
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -142,7 +143,7 @@ def _integers(values: Sequence[Any] | np.ndarray) -> tuple[list[int], int]:
     for token, value in enumerate(exact):
         if value < 0:
             raise DraftcertError(
-                f"probability {token} is {_readable(value)}; probabilities are finite and not negative"
+                f"probability {token} is {number_text(value)}; probabilities are finite and not negative"
             )
     unit = 1
     for denominator in {value.denominator for value in exact}:
@@ -159,14 +160,20 @@ def _check_sum(total: int, unit: int, tokens: int, epsilon: float, normalize: bo
     missing = abs(Fraction(total, unit) - 1)
     if total > 0 and (normalize or missing <= min(Fraction(max(tokens, 16)) * Fraction(epsilon), Fraction(1, 4))):
         return
-    advice = "normalize=True divides by the sum" if total > 0 else "at least one must be positive"
-    raise DraftcertError(f"the probabilities sum to {_readable(Fraction(total, unit))}, not 1; {advice}")
+    advice = (Argument("normalize", True), " divides by the sum") if total > 0 else ("at least one must be positive",)
+    raise DraftcertError(f"the probabilities sum to {number_text(Fraction(total, unit))}, not 1; ", *advice)
 
 
-def _readable(value: Fraction) -> str:
+def number_text(value: Fraction) -> str:
     """The fraction itself when short, and else enough digits to see how far from 1 it is."""
     if max(value.numerator, value.denominator) < 10**9:
         return str(value)
     if abs(value - 1) < 1e-6:
-        return f"1 {'+' if value > 1 else '-'} {float(abs(value - 1)):.3g}"
-    return f"{float(value):.12g}" if value < 10**300 else "more than 1e300"
+        return f"1 {'+' if value > 1 else '-'} {_digits(abs(value - 1), 3)}"
+    return _digits(value, 12)
+
+
+def _digits(value: Fraction, digits: int) -> str:
+    """So many digits of a number that may be too small, or too large, for a float."""
+    with mpmath.workdps(digits + 5):
+        return str(mpmath.nstr(mpmath.mpf(value.numerator) / value.denominator, digits)).replace(".0e", "e")

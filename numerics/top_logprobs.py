@@ -47,10 +47,11 @@ from flint import arb, fmpq
 
 from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.conditions import Condition, RankCondition, RowCondition, fold_conditions
+from ..theory.errors import Argument
 from ..theory.statistics import TOP, Entropy
 from .balls import Mpf, ball_function, bounds, precision, sum_balls, to_fmpq
 from .certificate import projected
-from .row import read_number
+from .row import number_text, read_number
 
 DIGITS = 40
 """Certificates are computed to as many digits."""
@@ -142,7 +143,7 @@ def certificate_from_top_logprobs(
     if vocab_size is not None:
         _check_whole("vocab_size", vocab_size)
         if vocab_size < len(listed):
-            raise DraftcertError(f"vocab_size = {vocab_size}, but {len(listed)} tokens are listed")
+            raise DraftcertError(Argument("vocab_size", repr(vocab_size)), f": {len(listed)} tokens are listed")
     errors = rounding_error(logprobs) if error is None else _errors(error, len(listed))
     common = _not_negative(common_error, "common_error")
     if common > 1 or listed[0] - errors[0] > 1:
@@ -232,7 +233,7 @@ class _Box:
         least, most = sum(low, Fraction(0)), _times(unlisted, high[-1]) + sum(high, Fraction(0))
         smallest, largest = _exponential(-common)[0], _exponential(common)[1]
         if least > largest * (1 + TOLERANCE):
-            raise DraftcertError(f"the listed probabilities sum to {float(least):.9g}, more than 1")
+            raise DraftcertError(f"the listed probabilities sum to {number_text(Fraction(least))}, more than 1")
         if most < smallest * (1 - TOLERANCE):
             raise DraftcertError(
                 f"the list leaves {float(1 - sum(high)):.3g} to {unlisted} tokens of at most {float(high[-1]):.3g} "

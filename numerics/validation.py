@@ -25,6 +25,8 @@ import numpy as np
 from ..support.files import json_lines, writable_folder
 from ..support.workers import alike, run_tasks
 from ..theory import FORMULAS, RULES, DraftcertError, Rule, parse_rule
+from ..theory.errors import Argument
+from ..theory.names import unknown_name
 from ..theory.presets import example_rules
 from .agreement import COMPARED, DIGITS, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
@@ -285,9 +287,9 @@ def validate(
             in use.
     """
     if profile not in PROFILES:
-        raise DraftcertError(f"no profile is called '{profile}'; there are {', '.join(PROFILES)}")
+        raise unknown_name("profile", profile, PROFILES)
     if (hours is None) == (profile == "soak"):
-        raise DraftcertError("'soak' needs hours, and only 'soak' takes them")
+        raise DraftcertError("'soak' needs ", Argument("hours"), ", and only 'soak' takes them")
     deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
     plan = PROFILES[profile]
     chosen = example_rules() if rules is None else tuple(map(parse_rule, rules))

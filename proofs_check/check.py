@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..theory import DraftcertError, Formula
+from ..theory import Formula
+from ..theory.names import unknown_name
 from ..theory.theorem import Theorem
 from ..theory.theorems import EVERY_FORMULA, THEOREMS
 from .formal import INSTALL, FormalAudit, audit_coq, coq_version
@@ -162,8 +163,8 @@ def _chosen(
     if only is None:
         return list(theorems.values())
     names = [only] if isinstance(only, str) else list(only)
-    if unknown := [name for name in names if name not in theorems and name not in formulas]:
-        raise DraftcertError(f"{unknown[0]!r} is neither a theorem ({', '.join(theorems)}) nor a formula")
+    if absent := [name for name in names if name not in theorems and name not in formulas]:
+        raise unknown_name("theorem or formula", absent[0], [*theorems, *formulas])
     return [
         theorem
         for theorem in theorems.values()

@@ -13,11 +13,12 @@ import secrets
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..theory.errors import DraftcertError
 from .locks import locked
@@ -87,6 +88,29 @@ def writable_folder(path: str | Path) -> Path:
         partial.touch()
     probe.unlink(missing_ok=True)
     return path
+
+
+def require_writable(path: str | Path, folder: bool = False) -> None:
+    """Refuse a place where no file, or no folder of files, could be made. It is tried, and nothing is left there.
+
+    Raises:
+        DraftcertError: there is a folder where a file is to be or the reverse, or the system refuses to write.
+    """
+    path = Path(path)
+    try:
+        with suppress(FileNotFoundError):
+            path.lstat()  # refuses what is no name of a file
+        if path.exists() and path.is_dir() != folder:
+            raise DraftcertError(f"cannot write {path}: it is {'no' if folder else 'a'} folder")
+        place = path if folder else path.parent
+        while folder and not place.exists():
+            place = place.parent
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except DraftcertError:
+        raise
+    except (OSError, ValueError) as error:
+        raise DraftcertError(f"cannot write {path}: {reason(error)}") from error
 
 
 def remove_partial(folder: Path, name: str = "") -> None:
@@ -180,16 +204,34 @@ def reading(what: str | Path) -> Iterator[None]:
         raise DraftcertError(f"cannot read {what}: {reason(error)}") from error
 
 
+STANDARD_INPUT = "-"
+"""The path of what is piped in. A file of that name is called `./-`."""
+
+
+def called(path: str | Path) -> str:
+    """How messages call a file that is read."""
+    return "standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
+def opened(path: str | Path) -> AbstractContextManager[BinaryIO]:
+    """A file, or standard input, to read bytes from."""
+    if str(path) != STANDARD_INPUT:
+        return Path(path).open("rb")
+    if sys.stdin is None:
+        raise DraftcertError("standard input is closed: nothing can be read from it")
+    return nullcontext(sys.stdin.buffer)
+
+
 def read_bytes(path: str | Path, most: int = LARGEST) -> bytes:
-    """What a file holds.
+    """What a file, or standard input, holds.
 
     Raises:
         DraftcertError: it cannot be read, or holds more than `most` bytes.
     """
-    with reading(path), Path(path).open("rb") as file:
+    with reading(called(path)), opened(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise DraftcertError(f"{path} is larger than the {most} bytes that are read")
+        raise DraftcertError(f"{called(path)} is larger than the {most} bytes that are read")
     return content
 
 
@@ -200,7 +242,7 @@ def read_text(path: str | Path) -> str:
         DraftcertError: it cannot be read, is too large, or is not UTF-8.
     """
     content = read_bytes(path)
-    with reading(path):
+    with reading(called(path)):
         return content.decode("utf-8-sig")
 
 
@@ -212,18 +254,20 @@ def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     Raises:
         DraftcertError: it cannot be read, is not UTF-8, or has too long a line; the message names the line.
     """
-    with reading(path):
-        file = Path(path).open("rb")  # noqa: SIM115
-    with file:
+    with reading(called(path)):
+        source = opened(path)
+    with source as file:
         number = 0
         while True:
             number += 1
-            with reading(f"{path}, line {number}"):
+            with reading(f"{called(path)}, line {number}"):
                 line = file.readline(LARGEST + 1)
                 if not line:
                     return
                 if len(line) > LARGEST:
-                    raise DraftcertError(f"{path}, line {number}, is longer than the {LARGEST} bytes that are read")
+                    raise DraftcertError(
+                        f"{called(path)}, line {number}, is longer than the {LARGEST} bytes that are read"
+                    )
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             yield number, text
 

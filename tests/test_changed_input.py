@@ -24,7 +24,7 @@ from draftcert.audit.run import Configuration, run_audit
 from draftcert.cli.explain import _outputs
 from draftcert.numerics.row import read_row
 from draftcert.runtime.models import load_model, token_ids
-from draftcert.runtime.trees.drafters.by_name import read_layers
+from draftcert.runtime.names import read_layers
 from draftcert.support import files
 from draftcert.support.files import SEAL, is_sealed, json_lines, parse_json, seal
 from draftcert.theory import DraftcertError, parse_rule

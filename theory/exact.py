@@ -12,7 +12,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from .conditions import Condition, RankCondition, RowCondition, fold_conditions
-from .errors import DraftcertError
+from .errors import Argument, DraftcertError
 from .numbers import bounded, exact_number
 from .pool import select_pool
 from .statistics import LOGIT_RATIO, TOP, Entropy
@@ -47,7 +47,7 @@ def exact_count(
 
     def evaluate(expression: Any) -> Any:
         if LOGIT_RATIO in expression.free_symbols and logit_ratio is None:
-            raise DraftcertError("this rule compares raw logits: give logit_ratio = z_(2)/z_(1)")
+            raise DraftcertError("this rule compares raw logits: give ", Argument("logit_ratio", "z_(2)/z_(1)"))
         return expression.xreplace({TOP: top} if logit_ratio is None else {TOP: top, LOGIT_RATIO: logit_ratio})
 
     def entropy(floor: sympy.Expr) -> Logarithms:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from .errors import DraftcertError
+from .names import unknown_name
 from .numbers import shown
 from .presets import PRESETS, Preset
 from .rule import Rule, RuleFamily, all_of, any_of
@@ -34,6 +35,10 @@ MOST_CHARACTERS = 20_000
 """Of the text of a rule: some numbers of `MOST_DIGITS` find place in it."""
 DEEPEST = 32
 """Parentheses in parentheses in the text of a rule."""
+
+SIGNS = MappingProxyType({"and": "&", "&": "&", "or": "|", "|": "|"})
+"""What people write between two rules, the second sign of `&&` and `||` included, and the sign that is read there."""
+_WORD = re.compile(r"\s*(and|&|or|\|)(?!\w)", re.ASCII | re.IGNORECASE)
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>[+-]?[\d.](?:[\d.]|[eE][+-]?|\s*/\s*)*)|(?P<sign>[()&|,=]))", re.ASCII
@@ -149,7 +154,9 @@ class _Reader:
         return False
 
     def _error(self, why: str) -> DraftcertError:
-        return DraftcertError(f"cannot read {shown(self._text)} at position {self._at} {why}")
+        word = _WORD.match(self._text, self._at)
+        hint = f"; write a single {SIGNS[word[1].lower()]} between two rules" if word else ""
+        return DraftcertError(f"cannot read {shown(self._text)} at position {self._at} {why}{hint}")
 
 
 def _named(name: str) -> RuleFamily | Preset:
@@ -158,4 +165,4 @@ def _named(name: str) -> RuleFamily | Preset:
     for word, reason in NOT_A_RULE.items():
         if word in name:
             raise DraftcertError(f"'{name}' is refused: {reason}")
-    raise DraftcertError(f"no rule is called {shown(name)}; there are {', '.join([*RULES, *PRESETS])}")
+    raise unknown_name("rule", name, [*RULES, *PRESETS])

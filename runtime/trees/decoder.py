@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 
@@ -24,6 +24,7 @@ from ...theory.rules import strict_greedy
 from ..models import LoadedModel
 from ..models.digests import structure
 from ..models.evaluating import evaluating
+from ..names import Walk, check_walk
 from ..rows.certify import row_stats
 from ..rows.records import RowStats
 from .drafters import Combined, Drafter, Observation, PromptLookup, TokenRecycling, drafter_by_name, require_own_tokens
@@ -33,7 +34,7 @@ from .request import Request, plain_data, read_prompts, read_request, whole_numb
 from .self_test import self_test
 from .trace import DecodeStats, Seconds, Step, strict_certificates
 from .tree import Tree
-from .verify import Verification, Walk, greedy_tokens, walk
+from .verify import Verification, greedy_tokens, walk
 
 _TOP_KEPT = 16
 """How many of the most likely tokens of every row are remembered: what steps record and drafters learn from."""
@@ -125,8 +126,7 @@ class GreedyTreeDecoder:
         if not hasattr(self.target, "generate") or not hasattr(self.target, "config"):
             raise DraftcertError(f"a target is a causal language model of transformers, not {type(target).__name__}")
         self.max_nodes = whole_number(max_nodes, "max_nodes", 1)
-        if choice not in get_args(Walk):
-            raise DraftcertError(f"no walk is called {choice!r}: give {' or '.join(map(repr, get_args(Walk)))}")
+        check_walk(choice)
         if latency != "measured" and not isinstance(latency, Latency | None):
             raise DraftcertError(f"latency = {latency!r}: give a Latency, 'measured' or None")
         self.choice: Walk = choice

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
@@ -23,6 +23,7 @@ from ...theory.conditions import Condition, RankCondition, fold_conditions
 from ...theory.errors import DraftcertError
 from ...theory.parse import parse_rule
 from ...theory.rule import Rule
+from ..names import Walk, check_walk
 from ..rows.certify import certify, row_stats
 from ..rows.records import RowStats
 from .tree import Tree
@@ -30,7 +31,6 @@ from .tree import Tree
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-Walk = Literal["likeliest", "longest"]
 RowOf = Callable[[int], tuple[Tensor, int]]
 
 
@@ -73,8 +73,7 @@ def verify_tree(
             f"not {list(target_logits.shape)}"
         )
     tree.check_vocabulary(target_logits.shape[1])
-    if choice not in get_args(Walk):
-        raise DraftcertError(f"no walk is called {choice!r}: give {' or '.join(map(repr, get_args(Walk)))}")
+    check_walk(choice)
     greedy = greedy_tokens(target_logits, row_stats(target_logits, min(2, target_logits.shape[1])))
     return walk(tree, parse_rule(rule), lambda node: (target_logits[node], greedy[node]), choice)
 

@@ -1,4 +1,6 @@
 import json
+import math
+import re
 import shutil
 from pathlib import Path
 
@@ -38,6 +40,45 @@ def test_markdown_and_json_hold_every_table(report):
             assert len(found["rows"]) == len(table.rows) > 0
 
 
+def test_it_leads_with_the_answer_and_the_evidence_agrees(report, audited):
+    page, markdown, document = report.html.read_text(), report.markdown.read_text(), json.loads(report.json.read_text())
+    questions = ["What is guaranteed", "What to set", "What it costs"]
+    assert [each["question"] for each in document["answers"]] == questions
+    for text, evidence in ((page, 'id="settings"'), (markdown, "## Recommended settings")):
+        places = [text.index(question) for question in questions]
+        assert places == sorted(places)
+        assert places[-1] < text.index(evidence)
+    rows = [dict(zip(t["columns"], row, strict=True)) for t in [document["tables"]["sweep"]] for row in t["rows"]]
+    strict = next(row for row in rows if (row["rule"], row["candidates"]) == ("strict_greedy", 1))
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", report.answers[0].short + report.answers[0].text)]
+    expected = [100 * strict[name] for name in ("certified", "measured", "guaranteed")]
+    assert shares == pytest.approx(expected, abs=0.1)
+    assert all(share <= value for share, value in zip(shares, expected, strict=True)), "rounded down"
+    best = write_report(audited, Wanted(0.1, "measured")).answers[1:]
+    table = json.loads(report.json.read_text())["tables"]["recommendation"]
+    risks = {row[0]: row[table["columns"].index("risk")] for row in table["rows"] if row[1] == "yes"}
+    least = min(risks.values())
+    assert risks[best[0].short.partition(": ")[0]] == least
+    assert ("Nothing in quality" in best[1].short) == (least == 0)
+    never = write_report(audited, Wanted(1.0, "certified")).answers[1]
+    assert never.short == "Nothing reaches 100 % certified acceptance"
+    assert "The most without a risk is " in never.text
+    write_report(audited)
+
+
+def test_a_figure_is_told_in_words(report):
+    page = report.html.read_text()
+    for table in (table for section in report.sections for table in section.tables if table.chart):
+        told = re.search(rf'<desc id="{table.key}-told">([^<]*)</desc>', page)
+        assert told, table.key
+        for line in table.chart.lines:
+            values = [row[table.columns.index(line)] for row in table.rows]
+            finite = [value for value in values if value is not None and math.isfinite(value)]
+            if finite:
+                assert f"{line}: {finite[0]:.3g} at" in told[1]
+                assert f"{max(finite):.3g}" in told[1].partition(f"{line}: ")[2]
+
+
 def test_text_of_a_model_cannot_leave_its_place(audited, tmp_path):
     folder = tmp_path / "hostile"
     shutil.copytree(audited, folder)
@@ -55,6 +96,8 @@ def test_text_of_a_model_cannot_leave_its_place(audited, tmp_path):
 def test_a_target_alone_has_a_report_without_a_drafter_s_pages(tiny_model, prompts, tmp_path):
     run_audit(tmp_path, Configuration(str(tiny_model), None, 6), prompts[:2])
     report = write_report(tmp_path)
+    assert report.answers[0].short.startswith("80 % acceptance below a mean KL of ")
+    assert report.answers[1].short == "No drafter was audited"
     assert "training" not in [section.key for section in report.sections]
     assert "no mean KL to judge by" in report.markdown.read_text()
     with pytest.raises(DraftcertError, match="--mean-kl"):

@@ -2,7 +2,11 @@
 
 import contextlib
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +37,9 @@ def folder(tmp_path, monkeypatch):
             if parameter.ndim == 2:
                 parameter.mul_(6)
     model.save_pretrained(tmp_path / "model")
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(61)}, unk_token="w0"))
+    ids = {f"w{i}": i for i in range(61)}
+    # Not "w0" for unknown words: that is the padding, whose embedding is 0.
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token="w1"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(tmp_path / "model")
     return tmp_path / "model"
@@ -65,6 +71,29 @@ def test_the_health_of_a_drafter_is_told(draftcert, folder):
     assert record["warnings"] == []
     assert record["longest_zero_streak"] >= 0
     assert all(0 <= share <= 1 for share in record["acceptance_by_depth"])
+
+
+def test_the_demo_shows_what_it_says_without_noise(folder):
+    run = subprocess.run(
+        [sys.executable, "-m", "draftcert.cli.demo", "--target", folder, "--max-new-tokens", "8"],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        env=os.environ | {"COLUMNS": "40"},
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    out = " ".join(run.stdout.split())
+    # Independent: 0.5 ln(0.5/0.4) + 0.3 ln(0.3/0.4).
+    assert "C = 0.02526715392 nats" in out
+    assert "the worst drafter, 0.4, 0.4, 0.2, lies 0.0252671539 nats away" in out
+    assert re.search(r"Decided just now, by exact algebra: (\d+) of \1 claims hold", out)
+    assert re.search(r"at least \d{2,3} digits agree", out)
+    assert re.search(r"Together: 24 tokens in \d+ passes of .* times the speed .* 3 of 3 texts identical", out)
+    assert "48 + 24 = 72, which it does not say above), and its mistakes are reproduced" in out
+    commands = [line for line in run.stdout.splitlines() if line.startswith("draftcert ")]
+    assert len(commands) == 5, "each in one line, to be copied"
+    prose = [line for line in run.stdout.splitlines() if line not in commands and not line.startswith(("> ", "w"))]
+    assert max(map(len, prose)) <= 40
 
 
 def test_doctor(draftcert, folder):

@@ -57,7 +57,7 @@ def test_ends():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("hamming", 1), "divergence = 'hamming'"),
+        (("hamming", 1), "no divergence is called 'hamming'"),
         (("kl", -1), "threshold = -1"),
         (("kl", math.nan), "threshold = nan"),
     ],

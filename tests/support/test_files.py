@@ -1,5 +1,6 @@
 """Files are whole or not there; logs lose at most the line that was being written."""
 
+import io
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from draftcert.support.files import (
     remove_partial,
     replacing,
     require_same,
+    require_writable,
     seal,
     set_aside,
     text_lines,
@@ -327,3 +329,34 @@ def test_the_last_line_is_cut_only_where_it_is_torn(tmp_path, monkeypatch):
         assert found == [1, 2]
     assert path.read_bytes() == whole
     assert path.stat().st_ino == inode
+
+
+def test_a_place_where_nothing_could_be_written_is_told_and_nothing_is_left(tmp_path):
+    (tmp_path / "file").touch()
+    for path, folder, message in (
+        (tmp_path, False, "it is a folder"),
+        (tmp_path / "file", True, "it is no folder"),
+        (tmp_path / "absent" / "file", False, "No such file"),
+        (tmp_path / "file" / "below", True, "Not a directory"),
+        (tmp_path / "\0", False, "null"),
+    ):
+        with pytest.raises(DraftcertError, match=f"cannot write .*{message}"):
+            require_writable(path, folder)
+    require_writable(tmp_path / "new")
+    require_writable(tmp_path / "file")
+    require_writable(tmp_path / "a" / "b", folder=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_standard_input_is_a_file_without_a_name(monkeypatch):
+    def give(content: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    give(b"a\nb\n")
+    assert list(text_lines("-")) == [(1, "a\n"), (2, "b\n")]
+    give(b"a\n\xff")
+    with pytest.raises(DraftcertError, match="standard input, line 2"):
+        list(text_lines("-"))
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(DraftcertError, match="standard input is closed"):
+        read_text("-")

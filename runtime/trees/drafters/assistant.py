@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ....theory.errors import DraftcertError
+from ....theory.numbers import shown
 from ...models import LoadedModel
 from ...models.evaluating import evaluating
 from ..forward import TreeForward
@@ -131,7 +132,7 @@ def keep_layers(model: Any, layers: Sequence[int]) -> Any:
     count = config.num_hidden_layers
     if not layers or sorted(set(layers)) != list(layers) or not 0 <= layers[0] <= layers[-1] < count:
         raise DraftcertError(
-            f"keep layers in ascending order out of 0 to {count - 1}, not {', '.join(map(str, layers)) or 'none'}"
+            f"keep layers in ascending order out of 0 to {count - 1}, not {shown(list(layers)) if layers else 'none'}"
         )
     if len(set(getattr(config, "layer_types", None) or ())) > 1:
         raise DraftcertError("layers of different kinds take different masks by their place: none can be left out")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ....theory.errors import DraftcertError
-from ....theory.numbers import shown
 from ...models import LoadedModel, load_model
+from ...names import LAYERS, read_layers, read_recycling
 from ..forward import TreeForward
 from .assistant import Assistant, keep_layers
 from .base import Drafter, SuccessorDrafter
@@ -14,9 +14,6 @@ from .combined import Combined
 from .prior import cached_successors
 from .prompt_lookup import PromptLookup
 from .token_recycling import TokenRecycling
-
-LAYERS = "layers:"
-SHAPES = frozenset({"best-first", "static", "certificate-guided"})
 
 
 def drafter_by_name(text: str, target: Any) -> Drafter:
@@ -36,15 +33,11 @@ def drafter_by_name(text: str, target: Any) -> Drafter:
 
 def _member(name: str, target: Any) -> SuccessorDrafter:
     model = target.model if isinstance(target, LoadedModel) else target
-    kind, _, argument = name.partition(":")
-    options = set(filter(None, argument.split(",")))
-    if kind == "recycling":
-        shapes = options - {"prior"}
-        if not shapes <= SHAPES or len(shapes) > 1:
-            raise DraftcertError(f"'{name}': recycling takes 'prior' and one of {', '.join(sorted(SHAPES))}")
-        prior = cached_successors(TreeForward(model)) if "prior" in options else None
-        shape: Any = next(iter(shapes), "best-first")
-        return TokenRecycling(shape=shape, prior=prior)
+    if name.partition(":")[0] == "recycling":
+        has_prior, shape = read_recycling(name)
+        return TokenRecycling(
+            shape=cast(Any, shape), prior=cached_successors(TreeForward(model)) if has_prior else None
+        )
     if name == "lookup":
         return PromptLookup()
     return Assistant(draft_model(name, target), model.get_output_embeddings().weight.shape[0])
@@ -93,22 +86,3 @@ def require_same_tokens(target: LoadedModel, draft: LoadedModel) -> None:
             f"target {target.name} and drafter {draft.name} have different vocabularies: token {wrong!r} is "
             f"{ours.get(wrong, 'missing')} in the target and {theirs.get(wrong, 'missing')} in the drafter"
         )
-
-
-def read_layers(text: str) -> tuple[int, ...]:
-    """Layer numbers from text such as "10-19" or "3,5,7-9", ends included, ascending.
-
-    Raises:
-        DraftcertError: text that is no list of numbers and ranges, or one of more than 10,000 layers.
-
-    >>> read_layers("3,5,7-9")
-    (3, 5, 7, 8, 9)
-    """
-    layers: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        last = last if dash else first
-        if not (first.isdecimal() and last.isdecimal()) or len(first + last) > 8 or int(last) < int(first):
-            raise DraftcertError(f"cannot read the layers {shown(text)}: give numbers and ranges, as 10-19 or 3,5,7-9")
-        layers.update(range(int(first), int(last) + 1))
-    return tuple(sorted(layers))
