@@ -1,7 +1,8 @@
 """Every reader is given 20,000 changed inputs: each is read, or refused in one line that names it, and that is all.
 
 Some readers are slow and get fewer: chat templates (1,000: jinja compiles each), Parquet with a seal made to fit
-(200; without, 20,000), answers and outputs of engines (2,000). The readers of models are tried in `runtime/models/test_untrusted_models.py`.
+(200; without, 20,000), answers and outputs of engines (2,000). The
+readers of models are tried in `runtime/models/test_untrusted_models.py`.
 """
 
 import io
