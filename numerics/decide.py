@@ -73,7 +73,7 @@ def row_of_logits(logits: Sequence[float]) -> ExactRow:
         raise DraftcertError(f"the largest logit is {top}: a row of logits has a finite one")
     unit = 1 << WEIGHT_BITS
     with precision(WEIGHT_BITS + 64):  # the balls are far smaller than the units in which their middles are taken
-        weights = [int(((arb(z) - arb(top)).exp() * unit).mid().floor().unique_fmpz()) for z in logits]
+        weights = [int(((arb(z) - arb(top)).exp() * unit).mid().floor().fmpz()) for z in logits]
     return read_row(weights, normalize=True)
 
 

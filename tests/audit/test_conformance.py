@@ -4,6 +4,7 @@ import ast
 import itertools
 import json
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,10 @@ class Runtime(Engine):
         path, node = [], -1  # the nodes of the part of the path that was decided before
         while True:
             below = [node, *(child for child in range(len(tokens)) if self.is_below(parents, child, node))]
-            above = [-1, *(below.index(parents[each]) for each in below[1:])]
+            above = (-1, *(below.index(parents[each]) for each in below[1:]))
             rows = logits[[each + 1 for each in below]]
             try:
-                tree = Tree([0, *(tokens[each] for each in below[1:])], above)
+                tree = Tree((0, *(tokens[each] for each in below[1:])), above)
                 found = verify_tree(rows, tree, self.rule_at(case, path), case["walk"])
             except DraftcertError:
                 return {"refused": True}
@@ -78,7 +79,7 @@ class Runtime(Engine):
         return child >= 0 and (parents[child] == node or self.is_below(parents, parents[child], node))
 
     def tree_inputs(self, parents: list[int], context: int) -> dict[str, Any]:
-        tree = Tree(range(len(parents) + 1), [-1, *(parent + 1 for parent in parents)])
+        tree = Tree(tuple(range(len(parents) + 1)), (-1, *(parent + 1 for parent in parents)))
         sees = torch.cat([torch.ones(len(tree), context - 1, dtype=torch.bool), tree.ancestor_mask()], 1)
         weights = torch.zeros(sees.shape).masked_fill(~sees, -torch.inf).softmax(-1)
         return {"position_ids": tree.positions(context - 1)[1:].tolist(), "attention_weights": weights[1:].tolist()}
@@ -127,7 +128,7 @@ def test_exact_outcomes_are_lossless(method: Any):
         drafted = draft[0][tokens[0]] * draft[1][tokens[1]]
         for committed, p in method(target, draft, list(tokens), [])[1].items():
             for rest in itertools.product(range(3), repeat=3 - len(committed)):
-                behind = np.prod([target[3 - len(rest) + place][token] for place, token in enumerate(rest)], initial=1)
+                behind = prod(target[3 - len(rest) + place][token] for place, token in enumerate(rest))
                 total[committed + rest] = total.get(committed + rest, Fraction(0)) + drafted * p * behind
     assert total == {(a, b, c): front[a] * back[b] * even[c] for a, b, c in itertools.product(range(3), repeat=3)}
 

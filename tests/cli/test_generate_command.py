@@ -65,9 +65,13 @@ def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
     assert len(list((tmp_path / "cache" / "draftcert" / "latency").iterdir())) == 1
 
 
-def test_the_health_of_a_drafter_is_told(draftcert, folder):
-    run = generate(draftcert, folder, "recycling")
+def test_the_health_of_a_drafter_is_told_and_counted(draftcert, folder, tmp_path):
+    run = generate(draftcert, folder, "recycling", "--metrics", tmp_path / "metrics.prom")
     (record,) = json.loads(run.stdout)["prompts"]
+    counts = dict(line.rsplit(" ", 1) for line in (tmp_path / "metrics.prom").read_text().splitlines())
+    labels = f'{{engine="0",model_name="{folder}"}}'
+    assert float(counts[f"vllm:generation_tokens_total{labels}"]) == record["new_tokens"]
+    assert float(counts[f"draftcert:target_passes_total{labels}"]) == record["target_passes"]
     assert record["warnings"] == []
     assert record["longest_zero_streak"] >= 0
     assert all(0 <= share <= 1 for share in record["acceptance_by_depth"])
