@@ -1,7 +1,7 @@
 """`draftcert explore`: the page on which a row is dragged or pasted and certified."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -30,13 +30,13 @@ def explore(
     import tempfile
     import webbrowser
 
-    from ..document.explorer import explorer_fragment, write_explorer
+    from ..document.explorer import Kind, explorer_fragment, write_explorer
 
-    rows = {"probabilities": probs, "logits": logits, "logprobs": logprobs}
+    rows: dict[Kind, str | None] = {"probabilities": probs, "logits": logits, "logprobs": logprobs}
     given = {kind: row for kind, row in rows.items() if row is not None}
     if len(given) > 1:
         raise DraftcertError("give the row once: as --probs, --logits or --logprobs")
-    kind, row = next(iter(given.items()), ("probabilities", "0.5,0.45,0.05"))
+    kind, row = next(iter(given.items()), cast("tuple[Kind, str]", ("probabilities", "0.5,0.45,0.05")))
     fragment = explorer_fragment(rule, row.replace(",", " ").split(), candidates, kind=kind, logit_ratio=logit_ratio)
     page = write_explorer(output or Path(tempfile.mkdtemp(prefix="draftcert-")) / "explorer.html").resolve()
     address = page.as_uri() + fragment

@@ -120,7 +120,7 @@ def _functions() -> Iterator[Any]:
     for name, deviating in (("certificate", {"p": "c"}), ("ceiling", {})):
         formula = FORMULAS[name]
         symbols = {argument.symbol.name: argument.symbol for argument in formula.arguments}
-        form = formula.stable.xreplace({symbols[p]: symbols[c] * (1 + x) for p, c in deviating.items()})
+        form: Any = formula.stable.xreplace({symbols[p]: symbols[c] * (1 + x) for p, c in deviating.items()})
         parameters = [each for each in symbols if each not in deviating] + ["x"] * bool(deviating)
         note = "".join(f" Here {p} = {c} (1 + x)." for p, c in deviating.items())
         comment = (formula.statement + note, f"Formula {formula.sha256}.")
@@ -209,7 +209,7 @@ def _reaching(threshold: Any, strict: str) -> str:
     scale, factor = threshold.as_independent(Entropy, as_Add=False)
     if factor == 1:
         return f"row.reaching({_exact(scale)}, {strict})"
-    exponent = factor.args[0] if isinstance(factor, sympy.exp) else sympy.nan
+    exponent: Any = factor.args[0] if isinstance(factor, sympy.exp) else sympy.nan
     entropies = sorted(exponent.atoms(Entropy), key=str)
     terms = {each: exponent.coeff(each) for each in entropies}
     if exponent != sympy.Add(*(each * k for each, k in terms.items())):
@@ -272,7 +272,7 @@ def _bound(bound: RuleBound) -> str | None:
 def _rows(claim: ExactValue | Infimum | Supremum, at: Mapping[sympy.Symbol, sympy.Expr]) -> str | None:
     """The extremal rows of a claim, without the tokens that no draft moves."""
     family = claim.example if isinstance(claim, ExactValue) else claim.family
-    known: dict[sympy.Symbol, sympy.Expr] = {}
+    known: dict[Any, Any] = {}
     for symbol, expression in at.items():
         known[symbol] = expression.xreplace(known)
     where = _where([each for each in family.domain if each.symbol != family.limit], known)
@@ -294,7 +294,7 @@ def _tokens(tokens: Iterable[tuple[Any, Any]]) -> str:
     return f"(v) => {_list(f'[{_exact(probability)}, {_exact(count)}]' for probability, count in tokens)}"
 
 
-def _where(ranges: Sequence[Range], known: Mapping[sympy.Symbol, sympy.Expr] | None = None) -> str | None:
+def _where(ranges: Sequence[Range], known: Mapping[Any, Any] | None = None) -> str | None:
     """Ranges of variables; None where one leaves out vocabularies of any size."""
     entries = []
     for each in ranges:
@@ -312,9 +312,9 @@ def _where(ranges: Sequence[Range], known: Mapping[sympy.Symbol, sympy.Expr] | N
     return _list(entries)
 
 
-def _of_any_size(expression: sympy.Expr, limit: sympy.Symbol | None = None) -> sympy.Expr:
+def _of_any_size(expression: Any, limit: sympy.Symbol | None = None) -> Any:
     """Its limit as the vocabulary grows, and what else does."""
-    positive = {symbol: sympy.Dummy(symbol.name, positive=True) for symbol in expression.free_symbols}
+    positive: dict[Any, Any] = {symbol: sympy.Dummy(symbol.name, positive=True) for symbol in expression.free_symbols}
     result = expression.xreplace(positive)
     for growing in (VOCABULARY, limit):
         if growing in positive:
