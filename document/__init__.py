@@ -16,10 +16,11 @@ from ..theory.imports import optional
 from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
 from ..theory.rule import RuleFamily
+from ..theory.sources import SOURCES, cited
 from ..theory.theorem import Theorem
 from ..theory.theorems import EVERY_FORMULA, THEOREMS
-from .claims import evidence, tell
-from .printing import escape_latex, latex, mathml, prose_html, prose_latex
+from .claims import evidence, numbers, tell
+from .printing import code_latex, escape_latex, latex, latex_of, mathml, prose_html, prose_latex
 
 __all__ = ["Selection", "pages", "rules_table", "select", "write_document"]
 
@@ -73,8 +74,6 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), PosixPath('theory/figure-M1.pdf')]
     """
     with optional("report"):
-        import jinja2
-
         from .figures import FIGURES, draw, inline_svg
 
     chosen = select(only)
@@ -101,19 +100,16 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     content = {
         "only": only,
         **vars(chosen),
+        "groups": groups(chosen.theorems),
         "order": None if order is None else _order_rows(order),
         "arrows": [] if order is None else order.arrows(),
-        "captions": MappingProxyType({name: " ".join((FIGURES[name].__doc__ or "").split()) for name in figures}),
         "svg": svg,
-        "tell": tell,
-        "evidence": evidence,
-        "number": number,
-        "worked": worked,
+        **shared(chosen),
     }
     for step, name in (("HTML", "theory.html"), ("LaTeX", "theory.tex")):
         begin(step)
         path = folder / name
-        text = _environment(jinja2, step).get_template(f"{name}.j2").render(content)
+        text = environment(step).get_template(f"{name}.j2").render(content)
         write_whole(path, with_policy(text) if step == "HTML" else text)
         written.insert(0 if step == "HTML" else 1, path)
     if progress:
@@ -121,13 +117,66 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     return written
 
 
-def _environment(jinja2: Any, kind: str) -> Any:
-    """Templates of one format; LaTeX has braces of its own, so its marks are angled."""
+GROUPS = MappingProxyType(
+    {
+        "T": "The certificate",
+        "M": "Bounds from a margin",
+        "B": "Runs, means, other divergences, partial knowledge",
+        "S": "Sampling, cost and limits",
+    }
+)
+"""What theorems are about, by the first letter of their names."""
+
+
+def groups(theorems: tuple[Theorem, ...]) -> list[tuple[str, list[Theorem]]]:
+    """The theorems under their headings."""
+    found = [(title, [each for each in theorems if each.name[0] == letter]) for letter, title in GROUPS.items()]
+    return [(title, members) for title, members in found if members]
+
+
+def shared(chosen: Selection) -> dict[str, Any]:
+    """What the templates of a theorem, a rule and a formula need, on one page or on many."""
+    from .figures import FIGURES
+
+    records = (*chosen.theorems, *chosen.families, *chosen.presets, *chosen.formulas)
+    used = {source.key for record in records for source in cited(record.citation)}
+    sources = [source for source in SOURCES.values() if source.key in used and source.key != "draftcert"]
+    return {
+        "captions": {name: " ".join((figure.__doc__ or "").split()) for name, figure in FIGURES.items()},
+        "tell": tell,
+        "numbers": numbers,
+        "evidence": evidence,
+        "number": number,
+        "worked": worked,
+        "cited": lambda citation: [each.key for each in cited(citation) if each.key != "draftcert"],
+        "sources": [{"key": s.key, "url": s.url, "words": s.words, "latex": escape_latex(s.words)} for s in sources],
+        "bibliography": {source.key: at for at, source in enumerate(sources, 1)},
+        "link": lambda name: f"#{name}",
+        "explorer": None,
+    }
+
+
+def title_of(name: str) -> str:
+    """The name of a rule or formula as a title.
+
+    >>> title_of("strict_greedy"), title_of("kl_of_logs"), title_of("top_m")
+    ('Strict greedy', 'KL of logs', 'Top-m')
+    """
+    words = [_TITLES.get(word, word) for word in name.replace("top_m", "top-m").split("_")]
+    return words[0][:1].upper() + " ".join(words)[1:]
+
+
+_TITLES = {"kl": "KL", "mars": "MARS", "renyi": "Rényi divergence", "m": "m"}
+
+
+def environment(kind: str, link: Callable[[str], str] = lambda name: f"#{name}") -> Any:
+    """Templates of one format; LaTeX has braces of its own, so its marks are angled. `link` addresses theorems."""
     with optional("report"):
+        import jinja2
         from markupsafe import Markup
 
     block, variable, comment = ("{%", "{{", "{#") if kind == "HTML" else ("<%", "<<", "<#")
-    environment = jinja2.Environment(
+    made = jinja2.Environment(
         block_start_string=block,
         block_end_string="%}" if kind == "HTML" else "%>",
         variable_start_string=variable,
@@ -143,16 +192,20 @@ def _environment(jinja2: Any, kind: str) -> Any:
         finalize=visible_value,
     )
     # The printers escape what they are given, so their output is markup.
-    environment.filters |= {
-        "mathml": lambda expression: Markup(mathml(expression)),
-        "inline": lambda expression: Markup(mathml(expression, display=False)),
-        "prose": lambda text: Markup(prose_html(text)),
+    made.filters |= {
+        "mathml": lambda formula: Markup(mathml(formula)),
+        "inline": lambda formula: Markup(mathml(formula, display=False)),
+        "prose": lambda text: Markup(prose_html(text, link)),
         "latex": latex,
+        "texmath": latex_of,
+        "display": lambda formula: latex_of(formula, display=True),
         "tex": escape_latex,
+        "texcode": code_latex,
         "texprose": prose_latex,
         "words": rule_words,
+        "title_of": title_of,
     }
-    return environment
+    return made
 
 
 def _speaks_of(only: str | None, text: str, name: str | None = None) -> bool:
@@ -181,7 +234,7 @@ def rule_words(family: RuleFamily) -> tuple[str, str, str]:
     first, _, rest = (family.doc or "").strip().partition("\n\n")
     code = [block for block in rest.split("\n\n") if block.startswith("    ")]
     remarks = [block for block in rest.split("\n\n") if not block.startswith("    ")]
-    clean = [" ".join(block.split()).replace("`", "") for block in remarks]
+    clean = [" ".join(block.split()) for block in remarks]
     return (
         " ".join(first.split()),
         "\n".join(line.strip() for block in code for line in block.splitlines()),
