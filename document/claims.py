@@ -82,16 +82,27 @@ def domain_lines(domain: Domain) -> tuple[Line, ...]:
         inner = sympy.Interval(each.lower, each.upper, each.open_below, each.open_above or each.upper == sympy.oo)
         if inner is sympy.S.EmptySet or isinstance(inner, sympy.FiniteSet):
             inner = sympy.FiniteSet(each.lower)
-        words = "integer" if each.integer else "finite" if each.open_above and each.upper == sympy.oo else ""
+        counts = each.integer and each.lower.is_Integer and each.upper == sympy.oo
+        if counts:
+            inner = sympy.Range(each.lower, sympy.oo)
+        words = (
+            ""
+            if counts
+            else "integer"
+            if each.integer
+            else "finite"
+            if each.open_above and each.upper == sympy.oo
+            else ""
+        )
         lines.append(Line(words, relation(r"\in", each.symbol, inner)))
     return tuple(lines)
 
 
-def _row_tokens(rows: Rows, by_role: bool = True) -> tuple[Tokens, ...]:
-    """The classes of a row; in a sum over a row nobody is accepted or rejected, so their names tell more."""
+def _row_tokens(rows: Rows, roles: bool) -> tuple[Tokens, ...]:
+    """The classes of a row, with what they are to the rejected draft where there is one."""
     return tuple(
         Tokens(
-            each.role.value if by_role else each.name,
+            f"{each.name} ({each.role.value})" if roles and each.role.value not in each.name else each.name,
             "" if each.count is None else latex(each.count),
             latex(each.probability),
             domain_lines(each.ranges),
@@ -195,8 +206,8 @@ def tell(claim: Claim | RuleBound) -> Told:
         draft = relation("=", "q", sympy.Tuple(*claim.draft))
         value = relation("=", "C", claim.value)
         return Told((Line("minimiser", draft), Line("value", value)), domain_lines(claim.domain), folded=True)
-    by_role = not isinstance(claim, (SumEqual, SumAtLeast))
-    rows, where = _row_tokens(claim.rows, by_role), domain_lines(claim.rows.parameters)
+    roles = not isinstance(claim, (SumEqual, SumAtLeast))
+    rows, where = _row_tokens(claim.rows, roles), domain_lines(claim.rows.parameters)
     facts = tuple(
         Line(formula=_balanced(each.terms, r"\geq" if each.at_least else "=", each.total, claim.rows))
         for each in claim.rows.facts

@@ -41,12 +41,20 @@ class _LaTeX(LatexPrinter):
     def _print_Symbol(self, expr: sympy.Symbol, style: str = "plain") -> str:
         return _SYMBOLS.get(expr.name) or super()._print_Symbol(expr, style)
 
+    def _divisor(self, expr: sympy.Basic) -> int:
+        """The number that a sum is divided by as a whole, as in (1 + g)/2; 1 if there is none."""
+        if not expr.is_Add or expr.has(sympy.log):
+            return 1
+        denominators = {term.as_coeff_Mul()[0].as_numer_denom()[1] for term in expr.args}
+        return int(denominators.pop()) if len(denominators) == 1 else 1
+
     def _print_Add(self, expr: sympy.Expr, order: str | None = None) -> str:
-        """A sum in which all is divided by one number is divided as a whole: (1 + g)/2."""
-        denominators = {term.as_coeff_Mul()[0].q for term in expr.args if term.as_coeff_Mul()[0].is_Rational}
-        if len(denominators) == 1 and (shared := denominators.pop()) > 1 and not expr.has(sympy.log):
-            return rf"\frac{{{self._print(expr * shared)}}}{{{shared}}}"
+        if (divisor := self._divisor(expr)) > 1:
+            return rf"\frac{{{self._print(expr * divisor)}}}{{{divisor}}}"
         return super()._print_Add(expr, order=order)
+
+    def _needs_mul_brackets(self, expr: sympy.Basic, first: bool = False, last: bool = False) -> bool:
+        return self._divisor(expr) == 1 and super()._needs_mul_brackets(expr, first, last)
 
     def _print_Mul(self, expr: sympy.Expr) -> str:
         factor, rest = expr.as_coeff_Mul()
@@ -332,6 +340,8 @@ def _translate(run: list[Token]) -> str:
 
 def _inner(script: str) -> str:
     """What stands in a script: a formula of its own, or a word."""
+    if script == "*":
+        return script
     if len(script) > 1 and script.isalpha() and script not in _NAMES:
         return rf"\text{{{script}}}"
     tokens = [(str(match.lastgroup), match[0]) for match in _TOKENS.finditer(script)]
