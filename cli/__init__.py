@@ -18,6 +18,7 @@ from .console import err
 from .derive import derive
 from .doctor import doctor
 from .explain import explain
+from .explore import explore
 from .generate import generate
 from .recommend import recommend
 from .reproduce import reproduce
@@ -36,7 +37,7 @@ app = typer.Typer(
 )
 for command in (
     *(derive, check, validate, certify, verify, codegen),
-    *(generate, explain, doctor, recommend, reproduce, cite),
+    *(explore, generate, explain, doctor, recommend, reproduce, cite),
 ):
     app.command()(command)
 app.add_typer(audit, name="audit")

@@ -13,7 +13,7 @@ ALLOWED = {
     "proofs_check": {"theory", "support"},
     "numerics": {"theory", "support"},
     "runtime": {"theory", "support", "numerics"},
-    "document": {"theory", "support", "proofs_check", "numerics"},
+    "document": {"theory", "support", "proofs_check", "numerics", "runtime"},
     "audit": {"theory", "support", "proofs_check", "numerics", "runtime", "document"},
     "integrations": {"theory", "support", "numerics", "runtime"},
     "cli": {"theory", "support", "proofs_check", "numerics", "runtime", "document", "audit", "integrations"},

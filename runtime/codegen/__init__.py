@@ -22,7 +22,7 @@ from ...theory import FORMULAS, DraftcertError, Formula
 from ..generated import FOLDER
 from ..rows.budgets import BUDGETS, RoundingBudget
 from .page import quoted
-from .printers import Cxx, Torch, TorchOfNumbers, Triton
+from .printers import Cxx, JavaScript, Torch, TorchOfNumbers, Triton
 from .special import DOUBLE, Special
 from .words import wrapped
 
@@ -125,6 +125,16 @@ TRITON = Language(
     assign="{name} = {value}",
     result="return {value}",
     close="\n",
+)
+JAVASCRIPT = Language(
+    signature="// {comment}\nfunction {name}({parameters}) {{",
+    parameter="{name}",
+    number="{name}",
+    line="\n// ",
+    paragraph="\n// ",
+    assign="const {name} = {value};",
+    result="return {value};",
+    close="\n}",
 )
 
 
@@ -261,6 +271,12 @@ def sources(formulas: Iterable[Formula], budgets: Iterable[RoundingBudget]) -> d
         texts[backend.formulas.file] = backend.formulas.text([_of_special(backend.special), *of_formulas])
         texts[backend.budgets.file] = backend.budgets.text(of_budgets)
     return texts
+
+
+def javascript(functions: Iterable[Function]) -> str:
+    """Functions of doubles in JavaScript, with Bennett's function before them: for a page, so it is no file of ours."""
+    printer = JavaScript()
+    return "\n\n".join(JAVASCRIPT.source(each, printer) for each in (_of_special(DOUBLE), *functions))
 
 
 def _expected() -> dict[Path, str]:

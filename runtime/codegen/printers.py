@@ -7,13 +7,14 @@ from typing import Any
 import sympy
 from sympy.printing.codeprinter import CodePrinter
 from sympy.printing.cxx import CXX17CodePrinter
+from sympy.printing.jscode import JavascriptCodePrinter
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.pycode import PythonCodePrinter
 from sympy.printing.pytorch import TorchPrinter
 
 
 class Floating(CodePrinter):
-    """What the three languages share: all numbers are floating point, and a choice is an expression.
+    """What the languages share: all numbers are floating point, and a choice is an expression.
 
     sympy prints a choice over several lines of C++ and `torch.where` with bare integers, `std::max(1, x)` with two
     types, and small powers as calls of `pow`.
@@ -70,6 +71,18 @@ class Cxx(Floating, CXX17CodePrinter):
     """C++17 in doubles."""
 
     choice = "({condition} ? {value} : {otherwise})"
+
+
+class JavaScript(Floating, JavascriptCodePrinter):
+    """JavaScript, whose numbers are doubles; sympy knows `Math.log` there, but not the two that do not cancel."""
+
+    choice = "({condition} ? {value} : {otherwise})"
+
+    def _print_log1p(self, expr: sympy.Expr) -> str:
+        return f"Math.log1p({self._print(expr.args[0])})"
+
+    def _print_expm1(self, expr: sympy.Expr) -> str:
+        return f"Math.expm1({self._print(expr.args[0])})"
 
 
 class Triton(Floating, PythonCodePrinter):

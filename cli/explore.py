@@ -1,0 +1,44 @@
+"""`draftcert explore`: the page on which a row is dragged or pasted and certified."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..support.text import visible
+from ..theory.errors import DraftcertError
+from .console import out
+
+
+def explore(
+    rule: Annotated[str, typer.Option(help='Acceptance rule, e.g. "top_m(10) & additive(0.6)".')] = "strict_greedy",
+    probs: Annotated[str | None, typer.Option(help="Target probabilities, separated by commas.")] = None,
+    logits: Annotated[str | None, typer.Option(help="Target logits instead, separated by commas.")] = None,
+    logprobs: Annotated[str | None, typer.Option(help="The target's top log-probabilities instead.")] = None,
+    candidates: Annotated[int, typer.Option(help="Drafter's candidates at this node (m).", min=1)] = 1,
+    logit_ratio: Annotated[str | None, typer.Option(help="z_(2)/z_(1), for rules that compare logits (mars).")] = None,
+    output: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Where to write the page; else a folder of the system's.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it.")] = True,
+) -> None:
+    """Explore certificates in the browser: one page, complete in itself, that asks no server for anything.
+
+    Example: draftcert explore --probs 0.5,0.45,0.05 --candidates 2
+    """
+    import tempfile
+    import webbrowser
+
+    from ..document.explorer import explorer_fragment, write_explorer
+
+    rows = {"probabilities": probs, "logits": logits, "logprobs": logprobs}
+    given = {kind: row for kind, row in rows.items() if row is not None}
+    if len(given) > 1:
+        raise DraftcertError("give the row once: as --probs, --logits or --logprobs")
+    kind, row = next(iter(given.items()), ("probabilities", "0.5,0.45,0.05"))
+    fragment = explorer_fragment(rule, row.split(","), candidates, kind=kind, logit_ratio=logit_ratio)
+    page = write_explorer(output or Path(tempfile.mkdtemp(prefix="draftcert-")) / "explorer.html").resolve()
+    out.print(f"written: {visible(str(page))}")
+    out.print(f"{page.as_uri()}{fragment}", highlight=False)
+    if browser and not webbrowser.open(page.as_uri() + fragment):
+        out.print("no browser could be opened: open the address above in one")
