@@ -16,9 +16,9 @@ from ..theory.deployed import DEPLOYED
 from ..theory.imports import optional
 from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
-from ..theory.rule import RuleFamily
+from ..theory.rule import RuleFamily, WorkedPoint
 from ..theory.sources import SOURCES, cited
-from ..theory.theorem import Theorem
+from ..theory.theorem import Theorem, WorkedRow
 from ..theory.theorems import EVERY_FORMULA, THEOREMS
 from .claims import evidence, numbers, tell
 from .printing import code_latex, escape_latex, latex, latex_of, mathml, prose_html, prose_latex
@@ -58,7 +58,8 @@ def select(only: str | None = None) -> Selection:
 
 
 def write_document(folder: str | Path, only: str | None = None, progress: Progress | None = None) -> list[Path]:
-    """Write the development as `theory.html` and `theory.tex` with its figures; the same bytes in every run.
+    """Write the development as `theory.html` and `theory.tex` with its figures, and the explorer that its examples
+    open in; the same bytes in every run.
 
     Args:
         folder: where to write; made when missing.
@@ -66,15 +67,16 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         progress: called before every piece.
 
     Returns:
-        The files written, the HTML page first. It is self-contained: no script, no font and no file besides it.
+        The files written, the HTML page first. It needs no other but for the examples, and asks no server for any.
 
     Raises:
         DraftcertError: nothing is named so, or matplotlib or jinja2 is missing.
 
-    >>> write_document("theory", only="M1")
-    [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), PosixPath('theory/figure-M1.pdf')]
+    >>> [path.name for path in write_document("theory", only="M1")]
+    ['theory.html', 'theory.tex', 'figure-M1.pdf', 'explorer.html']
     """
     with optional("report"):
+        from .explorer import write_explorer
         from .figures import FIGURES, draw, inline_svg
 
     chosen = select(only)
@@ -113,6 +115,7 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         text = environment(step).get_template(f"{name}.j2").render(content)
         write_whole(path, with_policy(text) if step == "HTML" else text)
         written.insert(0 if step == "HTML" else 1, path)
+    written.append(write_explorer(folder / "explorer.html"))
     if progress:
         progress("done", len(steps), len(steps))
     return written
@@ -148,12 +151,11 @@ def shared(chosen: Selection) -> dict[str, Any]:
         "numbers": numbers,
         "evidence": evidence,
         "number": number,
-        "worked": worked,
         "cited": lambda citation: [each.key for each in cited(citation) if each.key != "draftcert"],
         "sources": [{"key": s.key, "url": s.url, "words": s.words, "latex": escape_latex(s.words)} for s in sources],
         "bibliography": {source.key: at for at, source in enumerate(sources, 1)},
         "link": lambda name: f"#{name}",
-        "explorer": None,
+        "explorer": lambda point, family=None: f"explorer.html{example_in_explorer(point, family)}",
     }
 
 
@@ -223,17 +225,19 @@ def _theorem_text(theorem: Theorem) -> str:
     return " ".join((theorem.title, theorem.statement, *theorem.hypotheses))
 
 
+def example_in_explorer(point: WorkedRow | WorkedPoint, family: RuleFamily | None = None) -> str:
+    """The end of a link that opens the explorer at a worked row: of a rule, or of any that accepts so many tokens."""
+    from .explorer import explorer_fragment
+
+    if isinstance(point, WorkedPoint) and family is not None:
+        rule = family(*point.arguments)
+        return explorer_fragment(rule, point.probabilities, point.candidates, logit_ratio=point.logit_ratio)
+    return explorer_fragment(f"top_m({point.accepted})", point.probabilities, point.candidates)
+
+
 def number(value: sympy.Expr) -> str:
     """A certificate as a decimal."""
     return "∞" if value == sympy.oo else f"{float(value):.6f}"
-
-
-def worked(theorem: Theorem) -> list[tuple[str, str, str, sympy.Expr, str]]:
-    """The worked rows of a theorem: probabilities, accepted, candidates, certificate, note."""
-    return [
-        (", ".join(row.probabilities), str(row.accepted), str(row.candidates), row.certificate, row.note)
-        for row in theorem.worked_points
-    ]
 
 
 def rule_words(family: RuleFamily) -> tuple[str, str, str]:

@@ -206,12 +206,21 @@ def test_html_is_well_formed_and_self_contained(page: str):
     parser.feed(page)
     assert parser.open == []
     assert len(parser.ids) == len(set(parser.ids)), "an id is given twice"
-    inner = [link for link in parser.links if not re.fullmatch(r"https://(arxiv\.org|github\.com)/\S+", link)]
+    outer = re.compile(
+        r"https://(arxiv\.org|github\.com)/\S+|explorer\.html#rule=\S+&candidates=\d+(&logit_ratio=\S+)?"
+    )
+    inner = [link for link in parser.links if not outer.fullmatch(link)]
     assert all(link.startswith("#") and link[1:] in parser.ids for link in inner)
     assert "src=" not in page
     assert page.count("<script>") == 1, "the search, and nothing else"
     for formula in re.findall(r"<math.*?</math>", page, re.DOTALL):
         ET.fromstring(formula)
+
+
+def test_worked_points_open_in_the_explorer(written: dict[str, Path], page: str):
+    assert written["explorer.html"].is_file()
+    points = sum(len(each.worked_points) for each in (*THEOREMS.values(), *RULES.values()))
+    assert page.count('href="explorer.html#') == points
 
 
 def test_contents_are_grouped_and_searched(page: str):
