@@ -26,7 +26,8 @@ import draftcert
 from draftcert.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 APP = get_command(app)
 
