@@ -125,12 +125,37 @@ ASCII_MATHEMATICS = re.compile(
 )
 
 
+def in_plain_characters(sentence: str) -> list[str]:
+    """The parts of a sentence's text that are mathematics, seen without what typesets them."""
+    texts = [piece.text.replace("'s", "") for piece in pieces(sentence) if piece.kind == "text"]
+    return [text for text in texts if ASCII_MATHEMATICS.search(text)]
+
+
 @every_theorem
 def test_sentences_hold_no_mathematics_in_plain_characters(theorem: Theorem):
-    for sentence in sentences(theorem):
-        for piece in pieces(sentence):
-            if piece.kind == "text":
-                assert not ASCII_MATHEMATICS.search(piece.text.replace("'s", "")), (piece.text, sentence)
+    assert not [found for sentence in sentences(theorem) for found in in_plain_characters(sentence)]
+
+
+OF_OTHER_RECORDS = {
+    **{
+        name: [formula.statement, *(each.meaning for each in formula.arguments)]
+        for name, formula in EVERY_FORMULA.items()
+    },
+    **{
+        name: [
+            *rule_words(rule)[::2],
+            *(each.meaning for each in rule.parameters),
+            *(p.note for p in rule.worked_points),
+        ]
+        for name, rule in RULES.items()
+    },
+    **{name: [preset.deployed_as, preset.differs] for name, preset in PRESETS.items()},
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHER_RECORDS)
+def test_sentences_of_rules_and_formulas_neither(name: str):
+    assert not [found for sentence in OF_OTHER_RECORDS[name] for found in in_plain_characters(sentence)]
 
 
 @pytest.mark.parametrize("text", ["p <= q", "at alpha", "ln x", "p_1", "m^2", "a/b", "of x tokens", "2 - 1"])
