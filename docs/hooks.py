@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 from typer.main import get_command
 
 from draftcert.cli import app
@@ -99,9 +98,9 @@ def page(title: str, body: object) -> str:
 # ---- commands ------------------------------------------------------------------------------------------------------
 
 
-def commands(command: click.Command, name: str = "draftcert") -> Iterator[tuple[str, click.Command]]:
+def commands(command: Any, name: str = "draftcert") -> Iterator[tuple[str, Any]]:
     """Every command that does something by itself, with its full name."""
-    inner: dict[str, click.Command] = getattr(command, "commands", {})
+    inner: dict[str, Any] = getattr(command, "commands", {})
     if not inner or getattr(command, "invoke_without_command", False):
         yield name, command
     for word, each in inner.items():

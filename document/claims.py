@@ -160,8 +160,8 @@ def _named(sign: str, left: sympy.Expr, right: sympy.Expr) -> tuple[Line, tuple[
         return Line(formula=formula), ()
     free = {str(symbol) for side in (left, right) for symbol in side.free_symbols}
     names = (Symbol(letter) for letter in "ABDFJKQ" if letter not in free)
-    parts, (left, right) = sympy.cse((left, right), names)
-    return Line(formula=relation(sign, left, right)), tuple(Line(formula=relation("=", *part)) for part in parts)
+    parts, sides = sympy.cse((left, right), names)
+    return Line(formula=relation(sign, *sides)), tuple(Line(formula=relation("=", *part)) for part in parts)
 
 
 def _of_rule(bound: RuleBound) -> Told:

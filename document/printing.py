@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter
@@ -35,7 +36,7 @@ class _LaTeX(LatexPrinter):
     """Sums begin with what is added, fractions stand before what they multiply, functions are those of the text."""
 
     def _as_ordered_terms(self, expr: sympy.Expr, order: str | None = None) -> list[sympy.Expr]:
-        terms = super()._as_ordered_terms(expr, order)
+        terms: Any = super()._as_ordered_terms(expr, order)
         return sorted(terms, key=lambda term: term.could_extract_minus_sign())
 
     def _print_Symbol(self, expr: sympy.Symbol, style: str = "plain") -> str:
@@ -45,7 +46,8 @@ class _LaTeX(LatexPrinter):
         """The number that a sum is divided by as a whole, as in (1 + g)/2; 1 if there is none."""
         if not expr.is_Add or expr.has(sympy.log):
             return 1
-        denominators = {term.as_coeff_Mul()[0].as_numer_denom()[1] for term in expr.args}
+        terms: Any = expr.args
+        denominators = {term.as_coeff_Mul()[0].as_numer_denom()[1] for term in terms}
         return int(denominators.pop()) if len(denominators) == 1 else 1
 
     def _print_Add(self, expr: sympy.Expr, order: str | None = None) -> str:
@@ -71,7 +73,7 @@ class _LaTeX(LatexPrinter):
         return rf"\ln {inner}"
 
     def _print_log1p(self, expr: sympy.Expr) -> str:
-        return self._print_log(sympy.log(1 + expr.args[0], evaluate=False))
+        return self._print_log(sympy.log(sympy.Add(1, expr.args[0]), evaluate=False))
 
     def _print_expm1(self, expr: sympy.Expr) -> str:
         return rf"\left({self._print(sympy.exp(expr.args[0], evaluate=False))} - 1\right)"
