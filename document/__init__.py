@@ -31,7 +31,11 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of the theory that is told."""
+    """The part of the theory that is told.
+
+    >>> [family.name for family in select("MARS").families]
+    ['mars']
+    """
 
     theorems: tuple[Theorem, ...]
     families: tuple[RuleFamily, ...]
@@ -44,6 +48,9 @@ def select(only: str | None = None) -> Selection:
 
     Raises:
         DraftcertError: nothing is named so.
+
+    >>> [theorem.name for theorem in select("tree").theorems]
+    ['M6', 'M7', 'M7s', 'S7']
     """
     chosen = Selection(
         tuple(each for each in THEOREMS.values() if _speaks_of(only, _theorem_text(each), each.name)),
@@ -267,13 +274,21 @@ def _order_rows(order: Diagram) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def pages() -> dict[Path, str]:
-    """The pages of the documentation that are made from records, by their paths; none away from a checkout."""
+    """The pages of the documentation that are made from records, by their paths; none away from a checkout.
+
+    >>> {path.name for path in pages()} <= {"rules.md"}
+    True
+    """
     docs = Path(__file__).resolve().parents[1] / "docs"  # an editable install is made of links
     return {docs / "rules.md": rules_table()} if docs.is_dir() else {}
 
 
 def rules_table() -> str:
-    """The table of rules and presets of the documentation site, in Markdown; `docs/rules.md` is this text."""
+    """The table of rules and presets of the documentation site, in Markdown; `docs/rules.md` is this text.
+
+    >>> rules_table().splitlines()[0]
+    '# Acceptance rules'
+    """
     lines = [
         "# Acceptance rules",
         "",
