@@ -147,7 +147,8 @@ def groups(theorems: tuple[Theorem, ...]) -> list[tuple[str, list[Theorem]]]:
 
 def shared(chosen: Selection) -> dict[str, Any]:
     """What the templates of a theorem, a rule and a formula need, on one page or on many."""
-    from .figures import FIGURES
+    with optional("report"):
+        from .figures import FIGURES
 
     records = (*chosen.theorems, *chosen.families, *chosen.presets, *chosen.formulas)
     used = {source.key for record in records for source in cited(record.citation)}
