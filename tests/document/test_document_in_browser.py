@@ -32,9 +32,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]
 
 
 def shown(page: webdriver.Chrome) -> list[str]:
-    return [
-        each.get_attribute("id") for each in page.find_elements(By.CSS_SELECTOR, "main section") if each.is_displayed()
-    ]
+    sections = page.find_elements(By.CSS_SELECTOR, "main section")
+    return [str(each.get_attribute("id")) for each in sections if each.is_displayed()]
 
 
 def test_the_search_leaves_what_speaks_of_the_word(page: webdriver.Chrome):
