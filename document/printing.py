@@ -73,8 +73,8 @@ class _LaTeX(LatexPrinter):
         return rf"\ln {inner}"
 
     def _print_log1p(self, expr: sympy.Expr) -> str:
-        (argument,) = expr.args
-        return self._print_log(sympy.log(1 + sympy.sympify(argument), evaluate=False))
+        argument: Any = expr.args[0]
+        return self._print_log(sympy.log(1 + argument, evaluate=False))
 
     def _print_expm1(self, expr: sympy.Expr) -> str:
         return rf"\left({self._print(sympy.exp(expr.args[0], evaluate=False))} - 1\right)"
