@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 APT := apt-get update -qq && apt-get install -y -qq --no-install-recommends
 SOURCES := $(shell git ls-files --cached --others --exclude-standard '*.py' 2>/dev/null)
 
-.PHONY: help demo test sanitize install proofs documents clean FORCE
+.PHONY: help demo test sanitize install proofs documents theory site clean FORCE
 
 help:
 	@echo "make demo     derive, check, validate, then decode with a real model (sets itself up)"
@@ -15,6 +15,8 @@ help:
 	@echo "make sanitize  the C++ kernels under the address and undefined-behaviour sanitizers (needs g++)"
 	@echo "make proofs   install Coq if missing and check every proof, formal ones included"
 	@echo "make documents  install Chromium, Node.js and LaTeX if missing, for the tests of reports and documents"
+	@echo "make theory   the theory as HTML and as PDF, in build/theory"
+	@echo "make site     the documentation, in site (strict: a broken link is an error)"
 	@echo "make install  the virtual environment only"
 
 # The editable install links single files, so that type checkers resolve `draftcert.*`: it is renewed when the list of
@@ -64,5 +66,13 @@ documents:
 	@command -v node >/dev/null || { $(APT) nodejs; }
 	@command -v pdflatex >/dev/null || { $(APT) texlive-latex-base; }
 
+theory: install documents
+	$(BIN)/draftcert derive --out build/theory > /dev/null
+	cd build/theory && for pass in 1 2; do pdflatex -halt-on-error -interaction=batchmode theory.tex > /dev/null; done
+
+site: install
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]' --config-settings editable_mode=strict --no-build-isolation
+	$(BIN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) build dist site *.egg-info

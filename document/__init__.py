@@ -1,5 +1,6 @@
 """The theory as a document: HTML that needs nothing but a browser, and LaTeX; made from the records alone."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,12 @@ from ..theory.imports import optional
 from ..theory.names import offer
 from ..theory.order import Diagram, diagram
 from ..theory.presets import PRESETS, Preset
-from ..theory.rule import RuleFamily
-from ..theory.theorem import Theorem
+from ..theory.rule import RuleFamily, WorkedPoint
+from ..theory.sources import SOURCES, cited
+from ..theory.theorem import Theorem, WorkedRow
 from ..theory.theorems import EVERY_FORMULA, THEOREMS
-from .claims import evidence, tell
-from .printing import escape_latex, latex, mathml, prose_html, prose_latex
+from .claims import evidence, numbers, tell
+from .printing import code_latex, escape_latex, latex, latex_of, mathml, prose_html, prose_latex
 
 __all__ = ["Selection", "pages", "rules_table", "select", "write_document"]
 
@@ -30,7 +32,11 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of the theory that is told."""
+    """The part of the theory that is told.
+
+    >>> [family.name for family in select("MARS").families]
+    ['mars']
+    """
 
     theorems: tuple[Theorem, ...]
     families: tuple[RuleFamily, ...]
@@ -43,6 +49,9 @@ def select(only: str | None = None) -> Selection:
 
     Raises:
         DraftcertError: nothing is named so.
+
+    >>> [theorem.name for theorem in select("tree").theorems]
+    ['M6', 'M7', 'M7s', 'S7']
     """
     chosen = Selection(
         tuple(each for each in THEOREMS.values() if _speaks_of(only, _theorem_text(each), each.name)),
@@ -57,7 +66,8 @@ def select(only: str | None = None) -> Selection:
 
 
 def write_document(folder: str | Path, only: str | None = None, progress: Progress | None = None) -> list[Path]:
-    """Write the development as `theory.html` and `theory.tex` with its figures; the same bytes in every run.
+    """Write the development as `theory.html` and `theory.tex` with its figures, and the explorer that its examples
+    open in; the same bytes in every run.
 
     Args:
         folder: where to write; made when missing.
@@ -65,17 +75,16 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
         progress: called before every piece.
 
     Returns:
-        The files written, the HTML page first. It is self-contained: no script, no font and no file besides it.
+        The files written, the HTML page first. It needs no other but for the examples, and asks no server for any.
 
     Raises:
         DraftcertError: nothing is named so, or matplotlib or jinja2 is missing.
 
-    >>> write_document("theory", only="M1")
-    [PosixPath('theory/theory.html'), PosixPath('theory/theory.tex'), PosixPath('theory/figure-M1.pdf')]
+    >>> [path.name for path in write_document("theory", only="M1")]
+    ['theory.html', 'theory.tex', 'figure-M1.pdf', 'explorer.html']
     """
     with optional("report"):
-        import jinja2
-
+        from .explorer import write_explorer
         from .figures import FIGURES, draw, inline_svg
 
     chosen = select(only)
@@ -102,33 +111,89 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     content = {
         "only": only,
         **vars(chosen),
+        "groups": groups(chosen.theorems),
         "order": None if order is None else _order_rows(order),
         "arrows": [] if order is None else order.arrows(),
-        "captions": MappingProxyType({name: " ".join((FIGURES[name].__doc__ or "").split()) for name in figures}),
         "svg": svg,
-        "tell": tell,
-        "evidence": evidence,
-        "number": number,
-        "worked": worked,
+        **shared(chosen),
     }
     for step, name in (("HTML", "theory.html"), ("LaTeX", "theory.tex")):
         begin(step)
         path = folder / name
-        text = _environment(jinja2, step).get_template(f"{name}.j2").render(content)
+        text = environment(step).get_template(f"{name}.j2").render(content)
         write_whole(path, with_policy(text) if step == "HTML" else text)
         written.insert(0 if step == "HTML" else 1, path)
+    written.append(write_explorer(folder / "explorer.html"))
     if progress:
         progress("done", len(steps), len(steps))
     return written
 
 
-def _environment(jinja2: Any, kind: str) -> Any:
-    """Templates of one format; LaTeX has braces of its own, so its marks are angled."""
+GROUPS = MappingProxyType(
+    {
+        "T": "The certificate",
+        "M": "Bounds from a margin",
+        "B": "Runs, means, other divergences, partial knowledge",
+        "S": "Sampling, cost and limits",
+    }
+)
+"""What theorems are about, by the first letter of their names."""
+
+
+def groups(theorems: tuple[Theorem, ...]) -> list[tuple[str, list[Theorem]]]:
+    """The theorems under their headings."""
+    found = [(title, [each for each in theorems if each.name[0] == letter]) for letter, title in GROUPS.items()]
+    return [(title, members) for title, members in found if members]
+
+
+def shared(chosen: Selection) -> dict[str, Any]:
+    """What the templates of a theorem, a rule and a formula need, on one page or on many."""
     with optional("report"):
+        from .figures import FIGURES
+
+    records = (*chosen.theorems, *chosen.families, *chosen.presets, *chosen.formulas)
+    used = {source.key for record in records for source in cited(record.citation)}
+    sources = [source for source in SOURCES.values() if source.key in used and source.key != "draftcert"]
+    return {
+        "captions": {name: " ".join((figure.__doc__ or "").split()) for name, figure in FIGURES.items()},
+        "tell": tell,
+        "numbers": numbers,
+        "evidence": evidence,
+        "number": number,
+        "cited": lambda citation: [each.key for each in cited(citation) if each.key != "draftcert"],
+        "sources": [{"key": s.key, "url": s.url, "words": s.words, "latex": escape_latex(s.words)} for s in sources],
+        "bibliography": {source.key: at for at, source in enumerate(sources, 1)},
+        "link": lambda name: f"#{name}",
+        "explorer": lambda point, family=None: f"explorer.html{example_in_explorer(point, family)}",
+    }
+
+
+def source_words(citation: str) -> str:
+    """A citation as it is read: our own results are the project's, whichever module holds them."""
+    return re.sub(r"draftcert, theory\.\w+", "draftcert", citation)
+
+
+def title_of(name: str) -> str:
+    """The name of a rule or formula as a title.
+
+    >>> title_of("strict_greedy"), title_of("kl_of_logs"), title_of("top_m")
+    ('Strict greedy', 'KL of logs', 'Top-m')
+    """
+    words = [_TITLES.get(word, word) for word in name.replace("top_m", "top-m").split("_")]
+    return words[0][:1].upper() + " ".join(words)[1:]
+
+
+_TITLES = {"kl": "KL", "mars": "MARS", "renyi": "Rényi divergence", "m": "m"}
+
+
+def environment(kind: str, link: Callable[[str], str] = lambda name: f"#{name}") -> Any:
+    """Templates of one format; LaTeX has braces of its own, so its marks are angled. `link` addresses theorems."""
+    with optional("report"):
+        import jinja2
         from markupsafe import Markup
 
     block, variable, comment = ("{%", "{{", "{#") if kind == "HTML" else ("<%", "<<", "<#")
-    environment = jinja2.Environment(
+    made = jinja2.Environment(
         block_start_string=block,
         block_end_string="%}" if kind == "HTML" else "%>",
         variable_start_string=variable,
@@ -144,16 +209,21 @@ def _environment(jinja2: Any, kind: str) -> Any:
         finalize=visible_value,
     )
     # The printers escape what they are given, so their output is markup.
-    environment.filters |= {
-        "mathml": lambda expression: Markup(mathml(expression)),
-        "inline": lambda expression: Markup(mathml(expression, display=False)),
-        "prose": lambda text: Markup(prose_html(text)),
+    made.filters |= {
+        "mathml": lambda formula: Markup(mathml(formula)),
+        "inline": lambda formula: Markup(mathml(formula, display=False)),
+        "prose": lambda text: Markup(prose_html(text, link)),
         "latex": latex,
+        "texmath": latex_of,
+        "display": lambda formula: latex_of(formula, display=True),
         "tex": escape_latex,
+        "texcode": code_latex,
         "texprose": prose_latex,
         "words": rule_words,
+        "title_of": title_of,
+        "source": source_words,
     }
-    return environment
+    return made
 
 
 def _speaks_of(only: str | None, text: str, name: str | None = None) -> bool:
@@ -164,17 +234,19 @@ def _theorem_text(theorem: Theorem) -> str:
     return " ".join((theorem.title, theorem.statement, *theorem.hypotheses))
 
 
+def example_in_explorer(point: WorkedRow | WorkedPoint, family: RuleFamily | None = None) -> str:
+    """The end of a link that opens the explorer at a worked row: of a rule, or of any that accepts so many tokens."""
+    from .explorer import explorer_fragment
+
+    if isinstance(point, WorkedPoint) and family is not None:
+        rule = family(*point.arguments)
+        return explorer_fragment(rule, point.probabilities, point.candidates, logit_ratio=point.logit_ratio)
+    return explorer_fragment(f"top_m({point.accepted})", point.probabilities, point.candidates)
+
+
 def number(value: sympy.Expr) -> str:
     """A certificate as a decimal."""
     return "∞" if value == sympy.oo else f"{float(value):.6f}"
-
-
-def worked(theorem: Theorem) -> list[tuple[str, str, str, sympy.Expr, str]]:
-    """The worked rows of a theorem: probabilities, accepted, candidates, certificate, note."""
-    return [
-        (", ".join(row.probabilities), str(row.accepted), str(row.candidates), row.certificate, row.note)
-        for row in theorem.worked_points
-    ]
 
 
 def rule_words(family: RuleFamily) -> tuple[str, str, str]:
@@ -182,7 +254,7 @@ def rule_words(family: RuleFamily) -> tuple[str, str, str]:
     first, _, rest = (family.doc or "").strip().partition("\n\n")
     code = [block for block in rest.split("\n\n") if block.startswith("    ")]
     remarks = [block for block in rest.split("\n\n") if not block.startswith("    ")]
-    clean = [" ".join(block.split()).replace("`", "") for block in remarks]
+    clean = [" ".join(block.split()) for block in remarks]
     return (
         " ".join(first.split()),
         "\n".join(line.strip() for block in code for line in block.splitlines()),
@@ -204,13 +276,21 @@ def _order_rows(order: Diagram) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def pages() -> dict[Path, str]:
-    """The pages of the documentation that are made from records, by their paths; none away from a checkout."""
+    """The pages of the documentation that are made from records, by their paths; none away from a checkout.
+
+    >>> {path.name for path in pages()} <= {"rules.md"}
+    True
+    """
     docs = Path(__file__).resolve().parents[1] / "docs"  # an editable install is made of links
     return {docs / "rules.md": rules_table()} if docs.is_dir() else {}
 
 
 def rules_table() -> str:
-    """The table of rules and presets of the documentation site, in Markdown; `docs/rules.md` is this text."""
+    """The table of rules and presets of the documentation site, in Markdown; `docs/rules.md` is this text.
+
+    >>> rules_table().splitlines()[0]
+    '# Acceptance rules'
+    """
     lines = [
         "# Acceptance rules",
         "",

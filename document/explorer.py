@@ -22,7 +22,7 @@ from ..theory.conditions import Condition, RankCondition, RowCondition, fold_con
 from ..theory.statistics import LOGIT_RATIO, Entropy
 from ..theory.theorem import VOCABULARY, AtLeast, ExactValue, Infimum, OfRule, Range, Role, RuleBound, Supremum
 from ..theory.theorems import THEOREMS
-from .printing import mathml
+from .printing import latex, mathml
 
 Kind = Literal["probabilities", "logits", "logprobs"]
 FOLDER = Path(__file__).parent
@@ -65,7 +65,7 @@ def explorer_page() -> str:
     page = (FOLDER / "explorer.html").read_text(encoding="utf-8")
     certify, explorer = ((FOLDER / name).read_text(encoding="utf-8") for name in ("certify.js", "explorer.js"))
     script = "\n".join(['"use strict";', certify, generated(), explorer])
-    formula = mathml(FORMULAS["certificate"].expression, display=False)
+    formula = mathml(latex(FORMULAS["certificate"].expression), display=False)
     return with_policy(page.replace("{{ summand }}", formula).replace("{{ script }}", script))
 
 

@@ -291,6 +291,8 @@ def inline_svg(figure: Callable[[], Figure]) -> str:
     """The `<svg>` element alone, as wide as its container, with names of its own in a page with others."""
     text = draw(figure, "svg").decode()
     text = text[text.index("<svg") :]
+    # What is drawn in black takes the page's ink, what is white its paper, so that both follow a dark page.
+    text = text.replace("#000000", "currentColor").replace("fill: #ffffff", "fill: none")
     name = figure.__name__
     for mark in ('id="', 'href="#', "url(#"):
         text = text.replace(mark, f"{mark}{name}-")

@@ -31,6 +31,10 @@ class ExactCertificate(Enclosure):
     """`C(p) = inf KL(target || draft)` over the drafts that a rule can reject, as a proven enclosure.
 
     It is infinite when fewer than `candidates` tokens are rejected: then every draft is accepted.
+
+    >>> found = certificate(["0.5", "0.45", "0.05"], "strict_greedy", candidates=2, digits=6)
+    >>> print(found, found.accepted, found.competitors, found.pool, found.level)
+    0.213681 (0,) (1, 2) (0, 2) 11/40
     """
 
     rule: Rule

@@ -78,6 +78,10 @@ class CertificateInterval:
     alone. Between `fewest` and `most` tokens are accepted; None: any number, the size of the vocabulary being unknown.
     `conditional`: `upper` holds if at least `candidates` tokens are rejected, which the list does not show; otherwise
     the certificate is infinite.
+
+    >>> found = certificate_from_top_logprobs([-0.2, -2.0, -3.5], "strict_greedy", 1)
+    >>> f"{found.lower} to {found.upper}", found.exact
+    ('0.242031022545715 to 0.293282817374314', True)
     """
 
     lower: Mpf

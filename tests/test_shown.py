@@ -26,7 +26,9 @@ import draftcert
 from draftcert.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
+PAGES += sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "engines")
+"""Those of engines are run where these are installed."""
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 APP = get_command(app)
 

@@ -82,7 +82,13 @@ def _accepted(target: Target, rule: Rule) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether `narrow` implies `wide`: `holds` with its reason, or a target that refutes it, or (rarely) neither."""
+    """Whether `narrow` implies `wide`: `holds` with its reason, or a target that refutes it, or (rarely) neither.
+
+    >>> implication("strict_greedy", "top_m(2)").holds
+    True
+    >>> implication("top_m(2)", "strict_greedy").holds
+    False
+    """
 
     narrow: Rule
     wide: Rule

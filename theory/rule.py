@@ -27,7 +27,12 @@ from .statistics import LOGIT_RATIO, PROBABILITY, RANK, TOP
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a rule: its symbol, the set of values it may take and what it means."""
+    """A parameter of a rule: its symbol, the set of values it may take and what it means.
+
+    >>> from draftcert.theory import RULES
+    >>> [(each.name, each.domain) for each in RULES["additive"].parameters]
+    [('t', Interval(0, 1))]
+    """
 
     symbol: sympy.Symbol
     domain: sympy.Set

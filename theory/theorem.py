@@ -453,6 +453,10 @@ class Theorem:
 
     Every conclusion is a claim that is decided by itself; the derivation's steps are claims too. `formal` names the Coq
     theorems that state the same for any index set. `bounds` says what follows for the certificates of acceptance rules.
+
+    >>> from draftcert.theory import THEOREMS
+    >>> THEOREMS["M7"].title, THEOREMS["M7"].formal
+    ('Tree of m candidates, margin to the second token', ('M7_lower_bound', 'M7_sharp'))
     """
 
     name: str

@@ -18,6 +18,12 @@ class RowStats:
     `max` and `argmax` (lowest id on ties), `logsumexp`, `entropy` in nats, and the `k` largest logits: `top_values`
     `[..., k]` descending, `top_ids` `[..., k]` by lowest id on ties. The true logsumexp and entropy of the stored
     logits lie within `logsumexp_error` and `entropy_error` of the values given. No tensor is a view of another.
+
+    >>> import torch
+    >>> from draftcert import row_stats
+    >>> found = row_stats(torch.tensor([1.0, 3.0, 2.0]), k=2)
+    >>> found.argmax.item(), found.top_ids.tolist()
+    (1, [1, 2])
     """
 
     max: Float64[Tensor, "*rows"]
@@ -56,6 +62,12 @@ class Certificate:
       tell on which side it is not, and a sound certificate is that of the smaller set.
     - `passes`: 1 where the k largest logits settled the row, 2 where it had to be traversed again.
     - `kl`: KL(target || draft) in nats, and `certified`: kl < value. `None` without drafter logits.
+
+    >>> import torch
+    >>> from draftcert import certify
+    >>> found = certify(torch.tensor([4.0, 2.0, 1.0]), "strict_greedy", draft_logits=torch.tensor([3.5, 2.2, 1.0]))
+    >>> found.accepted.item(), found.certified.item()
+    (1, True)
 
     `value` and `kl` have derivatives in the logits, of any order. `level` and `threshold` have none: a gradient of them
     is an error, and forward mode leaves them without a tangent.

@@ -39,7 +39,7 @@ S6 = Theorem(
         "most R = ln(p_1/theta) if theta > 0 is the threshold of the rule at this target, and R = 0 if nothing but the "
         "likeliest tokens is accepted. Sharp: at most ln(1/alpha) for multiplicative(alpha); ln(p_1/(p_1 - t)) for "
         "additive(t), which is infinite as p_1 goes to t; ln((1 - tau)/tau) for absolute(tau), tau <= 1/2, and with a "
-        "margin g = p_1 - p_2 ln((1 + g - tau)/(2 tau)) if 1 - g >= 3 tau, else ln((g + tau)/tau). top-m(k), k >= 2, "
+        "margin g = p_1 - p_2, ln((1 + g - tau)/(2 tau)) if 1 - g >= 3 tau, else ln((g + tau)/tau). top-m(k), k >= 2, "
         "allows any loss. Summed along a text it bounds how far its tokens lie below the likeliest ones, each given "
         "the text before it. It says nothing of the likelihood of another text as a whole."
     ),
@@ -94,7 +94,7 @@ S6 = Theorem(
             (_PARAMETER[alpha], _TOP, Range(_passed, alpha * top, top)),
             Evident(log(_passed / (alpha * top))),
         ),
-        Equal(log((1 / (1 + alpha)) / (alpha / (1 + alpha))), log(1 / alpha), (_PARAMETER[alpha],)),
+        Equal(log(1 / (1 + alpha)) - log(alpha / (1 + alpha)), log(1 / alpha), (_PARAMETER[alpha],)),
         AtLeast(
             log(top / (top - t)),
             _below_top,

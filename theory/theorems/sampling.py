@@ -5,7 +5,7 @@ from dataclasses import replace
 from sympy import S, log, oo, symbols
 
 from ..functions import Bennett
-from ..sampling import ACCEPTANCE, KL, LENIENCE, TANGENT, kl, lenience, u, v
+from ..sampling import KL, LENIENCE, TANGENT, kl, lenience, u, v
 from ..theorem import (
     AtLeast,
     Equal,
@@ -90,7 +90,7 @@ _t, _coth = log(_z) / 2, (_z + 1) / (_z - 1)
 _WITHOUT_LENIENCE = {u: log(_z) / (_z - 1), v: _z * log(_z) / (_z - 1)}
 
 
-_KL, _ACCEPTANCE = (expression.xreplace({lenience: LENIENCE}) for expression in (KL, ACCEPTANCE))
+_KL = KL.xreplace({lenience: LENIENCE})
 
 S2 = Theorem(
     name="S2",
@@ -148,8 +148,7 @@ S2 = Theorem(
             ),
         ),
         Equal(_two_coins, _KL, _RATIOS),
-        Equal(1 - _draft + _target / LENIENCE, _ACCEPTANCE, _RATIOS),
-        Equal(_ACCEPTANCE, TANGENT.xreplace({kl: _KL}), _RATIOS),
+        Equal(1 - _draft + _target / LENIENCE, TANGENT.xreplace({kl: _KL}), _RATIOS),
     ),
     formal=("S2_least_acceptance", "S2_sharp"),
     citation="Fedotov, Harremoes and Topsoe, IEEE Trans. Inf. Theory 49 (2003) 1491-1498, for l = 1; draftcert",

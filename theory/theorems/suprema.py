@@ -19,7 +19,6 @@ from ..rules.top_m import k
 from ..theorem import (
     AtLeast,
     End,
-    Equal,
     Establishes,
     Evident,
     Family,
@@ -231,7 +230,6 @@ MI = Theorem(
             ),
             Evident((t - (1 + g) / 2) + (g - 2 * top + 1) / 2),
         ),
-        Equal((1 - g) / 2, (1 + g) / 2 - g, (_MARGIN,)),
         AtLeast(
             _equal,
             alpha * (g + _equal),
