@@ -1,0 +1,93 @@
+"""Drafts for vLLM, and certificates of its logits, by its two published plug-in points.
+
+`speculative_config={"method": "custom_class", "model": "draftcert.integrations.vllm.Proposer",
+"num_speculative_tokens": 8}` decodes with our drafters. The entry point `vllm.logits_processors` of this package makes
+every engine able to write down certificates: those of requests that ask for it by `extra_args={"draftcert": NAME}`, into
+the file that `DRAFTCERT_CERTIFICATES` names.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..theory.errors import DraftcertError
+from ..theory.imports import optional
+from .probe import CertificateProbe
+from .texts import TextDrafter
+
+with optional("vllm"):
+    from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
+
+if TYPE_CHECKING:
+    import numpy
+    from torch import Tensor
+
+FILE = "DRAFTCERT_CERTIFICATES"
+"""The variable that names the file of certificates: whoever starts the server says where it writes, not a request."""
+
+
+class Proposer:
+    """What `speculative_config` names as its model. Derive from it for another `drafter` or another `likely`."""
+
+    drafter: Any = "recycling+lookup"
+    likely = 0.3
+
+    def __init__(self, vllm_config: Any):
+        self.longest = vllm_config.speculative_config.num_speculative_tokens
+        self.most = vllm_config.model_config.max_model_len
+        self.texts = TextDrafter(self.drafter)
+
+    def load_model(self, model: Any) -> None:
+        """Nothing: there is no draft model."""
+
+    def propose(
+        self,
+        sampled_token_ids: list[list[int]],
+        num_tokens_no_spec: numpy.ndarray,
+        token_ids_cpu: numpy.ndarray,
+        slot_mappings: Any = None,
+    ) -> list[list[int]]:
+        """For each request its draft; none for one that is still reading its prompt, or is at its end.
+
+        `sampled_token_ids`: what this step gave each, nothing while it reads its prompt. `num_tokens_no_spec`
+        `[requests]`: how many tokens each has, those included; `token_ids_cpu` `[requests, longest]`: which.
+        """
+        lengths = num_tokens_no_spec.tolist()
+        rows = [row for row, new in enumerate(sampled_token_ids) if new and lengths[row] < self.most]
+        texts = [token_ids_cpu[row, : lengths[row]].tolist() for row in rows]
+        found = dict(zip(rows, self.texts.chains(texts, self.longest, self.likely), strict=True))
+        return [found.get(row, []) for row in range(len(sampled_token_ids))]
+
+
+class Probe(AdapterLogitsProcessor):
+    """Writes down the certificates of requests that ask for it, and changes nothing. vLLM finds it by itself."""
+
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        """Refuse a request for certificates where there is no file for them."""
+        if _asked(sampling_params) is not None and FILE not in os.environ:
+            raise DraftcertError(
+                f"a request asks for certificates: start the engine with {FILE}=FILE, to write them to"
+            )
+
+    def is_argmax_invariant(self) -> bool:
+        """No, though it is: vLLM leaves out in greedy decoding what does not change the argmax."""
+        return False
+
+    def new_req_logits_processor(self, params: Any) -> Any:
+        """What sees each row of a request, or `None` if it does not ask."""
+        if (request := _asked(params)) is None:
+            return None
+        probe = CertificateProbe(os.environ[FILE])
+
+        def watched(output_ids: list[int], row: Tensor) -> Tensor:
+            probe(request, len(output_ids), row)
+            return row
+
+        return watched
+
+
+def _asked(params: Any) -> str | None:
+    name = (params.extra_args or {}).get("draftcert")
+    return None if name is None else str(name)
