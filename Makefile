@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 APT := apt-get update -qq && apt-get install -y -qq --no-install-recommends
 SOURCES := $(shell git ls-files --cached --others --exclude-standard '*.py' 2>/dev/null)
 
-.PHONY: help demo test sanitize install proofs documents clean FORCE
+.PHONY: help demo test sanitize install proofs documents engines clean FORCE
 
 help:
 	@echo "make demo     derive, check, validate, then decode with a real model (sets itself up)"
@@ -15,6 +15,7 @@ help:
 	@echo "make sanitize  the C++ kernels under the address and undefined-behaviour sanitizers (needs g++)"
 	@echo "make proofs   install Coq if missing and check every proof, formal ones included"
 	@echo "make documents  install Chromium and LaTeX if missing, for the tests of reports and documents"
+	@echo "make engines   the adapters against the real engines, each in an environment of its own (minutes to an hour)"
 	@echo "make install  the virtual environment only"
 
 # The editable install links single files, so that type checkers resolve `draftcert.*`: it is renewed when the list of
@@ -63,5 +64,10 @@ documents:
 	@command -v chromedriver >/dev/null || { $(APT) chromium chromium-driver fonts-dejavu-core; }
 	@command -v pdflatex >/dev/null || { $(APT) texlive-latex-base; }
 
+# Some of tests/engines/run.py's ENGINES, or all.
+ENGINES ?=
+engines:
+	$(PYTHON) tests/engines/run.py $(ENGINES)
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) .engines build dist *.egg-info

@@ -1,20 +1,21 @@
 """Drafts for llama-cpp-python, and certificates of its logits.
 
 `Llama(..., draft_model=DraftModel())` decodes with our drafters in place of `LlamaPromptLookupDecoding`;
-`LogitsProcessorList([Watched(llama, probe)])` as `logits_processor` writes down the certificates of a completion.
+`logits_processor=LogitsProcessorList([probe.watching(NAME, start)])` writes down a completion's certificates, where
+`probe` is a `CertificateProbe` and `start` the number of tokens of the prompt.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from ..runtime.trees.drafters import Drafter
 from ..theory.imports import optional
-from .probe import CertificateProbe
 from .texts import TextDrafter
 
 with optional("llama_cpp"):
-    import numpy
     from llama_cpp.llama_speculative import LlamaDraftModel
 
 if TYPE_CHECKING:
@@ -35,18 +36,3 @@ class DraftModel(LlamaDraftModel):
         """The draft `[tokens]` that follows the text `[length]`; none where nothing is likely enough."""
         (chain,) = self.texts.chains([input_ids.tolist()], self.longest, self.likely)
         return numpy.array(chain, dtype=numpy.intc)
-
-
-class Watched:
-    """A logits processor that shows each row to a probe and changes nothing.
-
-    `request`: what the lines of the completion are called; `start`: tokens of its prompt.
-    """
-
-    def __init__(self, probe: CertificateProbe, request: str, start: int):
-        self.probe, self.request, self.start = probe, request, start
-
-    def __call__(self, input_ids: NDArray[numpy.intc], scores: NDArray[numpy.single]) -> NDArray[numpy.single]:
-        """The row `[vocab]` as it came."""
-        self.probe(self.request, len(input_ids) - self.start, scores)
-        return scores

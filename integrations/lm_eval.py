@@ -1,7 +1,7 @@
 """Draft trees under lm-evaluation-harness: `python -m draftcert.integrations.lm_eval run --model draftcert ...`.
 
-That is the harness's own command with one more model. It is the harness's transformers model, so that prompts, stops and
-scores are those of `--model hf`; only what has to be generated is decoded by draft trees.
+That is the harness's own command with one more model. It is the harness's transformers model, so that prompts, stops
+and scores are those of `--model hf`; only what has to be generated is decoded by draft trees.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TreeModel(HFLM):
         max_nodes: int = 32,
         **options: Any,
     ):
-        target = load_model(pretrained, dtype, device or "cpu")
+        target = load_model(pretrained, dtype, device or ("cuda" if torch.cuda.is_available() else "cpu"))
         super().__init__(pretrained=target.model, tokenizer=target.tokenizer, **options)
         self.trees = {"custom_generate": generate, "drafter": drafter, "rule": rule, "max_nodes": max_nodes}
 

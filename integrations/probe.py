@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,15 @@ class CertificateProbe:
         except DraftcertError as error:
             facts |= {"refused": str(error)}
         self._file.write(json.dumps(facts) + "\n")
+
+    def watching(self, request: str, start: int = 0) -> Callable[[Any, Any], Any]:
+        """A logits processor, of the tokens so far and a row, that shows each row to the probe and returns it.
+
+        `start`: how many of the tokens are the prompt's, where an engine hands those out too.
+        """
+
+        def watch(tokens: Any, row: Any) -> Any:
+            self(request, len(tokens) - start, row)
+            return row
+
+        return watch

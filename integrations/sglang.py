@@ -39,29 +39,20 @@ class Corpus:
         tokens = numpy.array([tree.tokens for tree in trees], dtype=numpy.int64)
         return tokens.reshape(-1), numpy.concatenate([tree.ancestor_mask().numpy().reshape(-1) for tree in trees])
 
-    def synchronize(self) -> None:
-        """Nothing: drafts are made at once."""
+    def batch_put(self, *arguments: Any) -> None:
+        """Nothing: what is added to a text is learned when it comes again, and one that does not is forgotten."""
 
-    def batch_put(self, batch_tokens: Sequence[list[int]]) -> None:
-        """Nothing: what is committed is learned when the text comes again."""
-
-    def erase_match_state(self, req_ids: Sequence[str]) -> None:
-        """Nothing: a text that does not come again is forgotten."""
+    synchronize = erase_match_state = batch_put
 
 
 def _filled(tree: Tree, nodes: int) -> Tree:
     """The tree with as many nodes as SGLang counts on; those added hang one below the other under the last."""
-    missing = nodes - len(tree)
     chain = range(len(tree) - 1, nodes - 1)
-    return Tree((*tree.tokens, *[0] * missing), (*tree.parents, *chain)) if missing else tree
+    return Tree((*tree.tokens, *[0] * len(chain)), (*tree.parents, *chain))
 
 
 def register() -> None:
-    """Make SGLang know the algorithm DRAFTCERT.
-
-    Raises:
-        DraftcertError: there is no SGLang.
-    """
+    """Make SGLang know the algorithm DRAFTCERT; a `DraftcertError` where there is no SGLang."""
     with optional("sglang"):
         from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
         from sglang.srt.speculative.spec_registry import CustomSpecAlgo
@@ -69,18 +60,14 @@ def register() -> None:
     class Trees(CustomSpecAlgo):
         """Treated as n-grams are, whose worker and verification it uses."""
 
-        def is_ngram(self) -> bool:
-            return True
-
-        def has_draft_kv(self) -> bool:
-            return False
-
-        def handle_server_args(self, server_args: Any) -> None:
-            SpeculativeAlgorithm.NGRAM.handle_server_args(server_args)
+        is_ngram = staticmethod(lambda: True)
+        has_draft_kv = staticmethod(lambda: False)
+        handle_server_args = staticmethod(SpeculativeAlgorithm.NGRAM.handle_server_args)
 
     @SpeculativeAlgorithm.register("DRAFTCERT", supports_overlap=True, spec_class=Trees)
     def worker(server_args: Any) -> type:  # pyright: ignore[reportUnusedFunction]
-        from sglang.srt.speculative.ngram_worker import NGRAMWorker
+        with optional("sglang"):
+            from sglang.srt.speculative.ngram_worker import NGRAMWorker
 
         class TreeWorker(NGRAMWorker):
             def __init__(self, *arguments: Any, **options: Any):

@@ -36,5 +36,5 @@ class TextsDrafter(Drafter):
 
 
 def speculative_config(drafter: Any = "recycling+lookup", longest: int = 8, likely: float = 0.3) -> Any:
-    """What `LLM` takes as its `speculative_config`: `longest` tokens of a draft at most, none less likely than `likely`."""
+    """What `LLM` takes as its `speculative_config`: drafts of `longest` tokens at most, none less likely."""
     return UserProvidedDecodingConfig(max_draft_len=longest, drafter=TextsDrafter(drafter, longest, likely))

@@ -1,9 +1,9 @@
 """Drafts for vLLM, and certificates of its logits, by its two published plug-in points.
 
 `speculative_config={"method": "custom_class", "model": "draftcert.integrations.vllm.Proposer",
-"num_speculative_tokens": 8}` decodes with our drafters. The entry point `vllm.logits_processors` of this package makes
-every engine able to write down certificates: those of requests that ask for it by `extra_args={"draftcert": NAME}`, into
-the file that `DRAFTCERT_CERTIFICATES` names.
+"num_speculative_tokens": 8}` decodes with our drafters. By the entry point `vllm.logits_processors` of this package an
+engine writes down the certificates of requests that ask for it, by `extra_args={"draftcert": NAME}`, in the file that
+`DRAFTCERT_CERTIFICATES` names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ with optional("vllm"):
 
 if TYPE_CHECKING:
     import numpy
-    from torch import Tensor
 
 FILE = "DRAFTCERT_CERTIFICATES"
 """The variable that names the file of certificates: whoever starts the server says where it writes, not a request."""
@@ -37,9 +36,6 @@ class Proposer:
         self.longest = vllm_config.speculative_config.num_speculative_tokens
         self.most = vllm_config.model_config.max_model_len
         self.texts = TextDrafter(self.drafter)
-
-    def load_model(self, model: Any) -> None:
-        """Nothing: there is no draft model."""
 
     def propose(
         self,
@@ -67,9 +63,7 @@ class Probe(AdapterLogitsProcessor):
     def validate_params(cls, sampling_params: Any) -> None:
         """Refuse a request for certificates where there is no file for them."""
         if _asked(sampling_params) is not None and FILE not in os.environ:
-            raise DraftcertError(
-                f"a request asks for certificates: start the engine with {FILE}=FILE, to write them to"
-            )
+            raise DraftcertError(f"a request asks for certificates: start the engine with {FILE}=FILE to write to")
 
     def is_argmax_invariant(self) -> bool:
         """No, though it is: vLLM leaves out in greedy decoding what does not change the argmax."""
@@ -77,15 +71,8 @@ class Probe(AdapterLogitsProcessor):
 
     def new_req_logits_processor(self, params: Any) -> Any:
         """What sees each row of a request, or `None` if it does not ask."""
-        if (request := _asked(params)) is None:
-            return None
-        probe = CertificateProbe(os.environ[FILE])
-
-        def watched(output_ids: list[int], row: Tensor) -> Tensor:
-            probe(request, len(output_ids), row)
-            return row
-
-        return watched
+        request = _asked(params)
+        return None if request is None else CertificateProbe(os.environ[FILE]).watching(request)
 
 
 def _asked(params: Any) -> str | None:

@@ -26,7 +26,8 @@ import draftcert
 from draftcert.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+"""Those of engines are run where these are installed, by tests/engines/test_page.py."""
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 APP = get_command(app)
 

@@ -1,4 +1,4 @@
-"""What the engines' tests run on: SmolLM2 in the forms that engines load, and prompts whose answers repeat themselves."""
+"""What the engines' tests run on: SmolLM2 in the forms that engines load, and prompts whose answers repeat."""
 
 import os
 from pathlib import Path
@@ -13,6 +13,10 @@ PROMPTS = (
     "Write a Python function that adds two numbers, then the same function with type hints.",
     "Count from one to twenty in words.",
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--page", help="the page whose blocks test_page.py runs")
 
 
 @pytest.fixture(scope="session")

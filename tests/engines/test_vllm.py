@@ -1,4 +1,4 @@
-"""vLLM on the CPU: our drafts change nothing of its greedy output, and its certificates are those of its own numbers."""
+"""vLLM on the CPU: our drafts change nothing of its greedy output; its certificates are those of its own numbers."""
 
 import json
 import os

@@ -20,7 +20,7 @@ SHAPES = frozenset({"best-first", "static", "certificate-guided"})
 
 
 def drafter_by_name(text: str, target: Any) -> Drafter:
-    """The drafter a text names: parts joined by `+`, or `none`. `target`: a model, or what `load_model` returns.
+    """The drafter a text names: parts joined by `+`, or `none`. `target`: a model, what `load_model` returns, or `None`.
 
     The parts: `recycling`, `recycling:prior`, `recycling:SHAPE`, `lookup`, `layers:0-9,20-29` (a draft model made of
     these layers of the target), or a draft model as `load_model` takes it.
@@ -35,19 +35,25 @@ def drafter_by_name(text: str, target: Any) -> Drafter:
 
 
 def _member(name: str, target: Any) -> SuccessorDrafter:
-    model = target.model if isinstance(target, LoadedModel) else target
     kind, _, argument = name.partition(":")
     options = set(filter(None, argument.split(",")))
     if kind == "recycling":
         shapes = options - {"prior"}
         if not shapes <= SHAPES or len(shapes) > 1:
             raise DraftcertError(f"'{name}': recycling takes 'prior' and one of {', '.join(sorted(SHAPES))}")
-        prior = cached_successors(TreeForward(model)) if "prior" in options else None
+        prior = cached_successors(TreeForward(_model(name, target))) if "prior" in options else None
         shape: Any = next(iter(shapes), "best-first")
         return TokenRecycling(shape=shape, prior=prior)
     if name == "lookup":
         return PromptLookup()
-    return Assistant(draft_model(name, target), model.get_output_embeddings().weight.shape[0])
+    size = _model(name, target).get_output_embeddings().weight.shape[0]
+    return Assistant(draft_model(name, target), size)
+
+
+def _model(name: str, target: Any) -> Any:
+    if target is None:
+        raise DraftcertError(f"drafter '{name}' is made of the target, which is not known here: give recycling or lookup")
+    return target.model if isinstance(target, LoadedModel) else target
 
 
 def draft_model(name: str, target: Any) -> Any:
