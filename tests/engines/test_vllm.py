@@ -2,9 +2,15 @@
 
 import json
 import os
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from math import exp, log
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -92,3 +98,44 @@ def test_drafts_change_nothing_and_are_accepted(
     assert 0 < ours["accepted_tokens"] <= ours["draft_tokens"]
     shown = (f"{name} {of['accepted_tokens']:.0f} of {of['draft_tokens']:.0f}" for name, of in counts.items())
     record_property("ran", f"greedy output unchanged; drafted tokens accepted: {', '.join(shown)}")
+
+
+def test_its_server(
+    folder: Path, prompts: list[list[int]], plain: Any, tmp_path: Path, record_property: Callable[..., None]
+):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder), "--port", str(port)]
+    command += ["--host", "127.0.0.1", "--dtype", "float32", "--enforce-eager", "--max-model-len", "1024"]
+    file = tmp_path / "certificates.jsonl"
+    environment = os.environ | {"DRAFTCERT_CERTIFICATES": str(file), "VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
+
+    def ask(path: str, body: dict[str, Any] | None = None) -> bytes:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as reply:
+            return reply.read()
+
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, env=environment) as server,
+    ):
+        try:
+            end = monotonic() + 240
+            while True:
+                try:
+                    ask("/health")
+                    break
+                except (urllib.error.URLError, ConnectionError):
+                    assert server.poll() is None and monotonic() < end, (tmp_path / "log").read_text()[-3000:]  # noqa: PT018
+                    sleep(1)
+            asked = {"model": str(folder), "prompt": prompts[0], "temperature": 0, "max_tokens": NEW}
+            reply = json.loads(ask("/v1/completions", asked | {"vllm_xargs": {"draftcert": "over HTTP"}}))
+        finally:
+            server.terminate()
+    assert reply["choices"][0]["text"] == plain[0][0].text
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["token"] for line in lines] == list(plain[0][0].token_ids)
+    assert {line["request"] for line in lines} == {"over HTTP"}
+    record_property("ran", "certificates of a request to its server")

@@ -20,7 +20,9 @@ SHAPES = frozenset({"best-first", "static", "certificate-guided"})
 
 
 def drafter_by_name(text: str, target: Any) -> Drafter:
-    """The drafter a text names: parts joined by `+`, or `none`. `target`: a model, what `load_model` returns, or `None`.
+    """The drafter a text names: parts joined by `+`, or `none`.
+
+    `target`: a model, or what `load_model` returns; `None` where there is none, as for engines that show tokens only.
 
     The parts: `recycling`, `recycling:prior`, `recycling:SHAPE`, `lookup`, `layers:0-9,20-29` (a draft model made of
     these layers of the target), or a draft model as `load_model` takes it.
@@ -52,7 +54,9 @@ def _member(name: str, target: Any) -> SuccessorDrafter:
 
 def _model(name: str, target: Any) -> Any:
     if target is None:
-        raise DraftcertError(f"drafter '{name}' is made of the target, which is not known here: give recycling or lookup")
+        raise DraftcertError(
+            f"drafter '{name}' is made of the target, and there is none here: give recycling or lookup"
+        )
     return target.model if isinstance(target, LoadedModel) else target
 
 
