@@ -1,4 +1,4 @@
-"""`make engines`: every engine in a virtual environment of its own, the tests of its adapter and its page, one table.
+"""`make engines`: each engine in a virtual environment of its own, the tests of its adapter and its page, one table.
 
 Only Python's own library is needed to run it. An engine that cannot be installed has a row that says so; the exit
 status is 1 if anything of one that ran has failed. The table, docs/engines/results.md, holds what the last run of each
@@ -30,8 +30,8 @@ class Engine:
     """`title` names it in the table, `distribution` is the one whose version counts.
 
     `extras`, `needs` and `removed`: of draftcert, of the package index, and what is installed with it but is of no use
-    here. `build`: environment variables of the installation. An engine that `needs_gpu` is not installed: the tests are
-    those of its adapter against a stand-in.
+    here. `build`: environment variables of the installation. `home`: the engine in whose environment it runs, if not
+    in one of its own. One that `needs_gpu` is not installed: its adapter is tested against a stand-in.
     """
 
     title: str
@@ -40,6 +40,7 @@ class Engine:
     needs: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     build: dict[str, str] = field(default_factory=dict)
+    home: str | None = None
     needs_gpu: bool = False
 
 
@@ -59,9 +60,9 @@ ENGINES = {
         extras="hf,llama_cpp",
         build={"CMAKE_ARGS": "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"},
     ),
-    "trainer": Engine("transformers' Trainer", "transformers"),
-    "sglang": Engine("SGLang", "sglang", needs_gpu=True),
-    "tensorrt_llm": Engine("TensorRT-LLM", "tensorrt-llm", needs_gpu=True),
+    "trainer": Engine("transformers' Trainer", "transformers", home="transformers"),
+    "sglang": Engine("SGLang", "sglang", home="transformers", needs_gpu=True),
+    "tensorrt_llm": Engine("TensorRT-LLM", "tensorrt-llm", home="transformers", needs_gpu=True),
 }
 
 
@@ -80,7 +81,8 @@ def python_of(name: str, engine: Engine) -> Path:
     stamp = folder / "made-from"
     if stamp.is_file() and stamp.read_text() == digest:
         return python
-    venv.create(folder, with_pip=True)
+    if not python.exists():
+        venv.create(folder, with_pip=True)
 
     def pip(*arguments: str) -> None:
         command = [str(python), "-m", "pip", *arguments[:1], "--quiet", *arguments[1:]]
@@ -103,7 +105,7 @@ def run(name: str) -> dict[str, Any]:
     """The engine's row of the table."""
     engine = ENGINES[name]
     row: dict[str, Any] = {"engine": engine.title, "date": datetime.date.today().isoformat(), "ran": []}
-    home = "transformers" if engine.needs_gpu else name
+    home = engine.home or name
     try:
         python = python_of(home, ENGINES[home])
     except subprocess.CalledProcessError as error:
@@ -157,12 +159,11 @@ def main(names: list[str]) -> int:
     if unknown := [name for name in names if name not in ENGINES]:
         print(f"no engine is called {unknown[0]}: give some of {', '.join(ENGINES)}", file=sys.stderr)
         return 2
-    rows = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     found = {}
     for name in names or ENGINES:
         print(f"== {name}", flush=True)
         found[name] = run(name)
-        rows[name] = found[name]
+        rows = json.loads(RESULTS.read_text()) | {name: found[name]}
         RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         TABLE.write_text(table(rows))
     print(table(found))

@@ -1,4 +1,8 @@
-"""llama-cpp-python: our drafts change nothing of its greedy output; measured against its own prompt lookup."""
+"""llama-cpp-python: with our drafts its greedy output stays its own; measured against its own prompt lookup.
+
+Its kernels for one row and for several round differently, so that a pass with a draft, whoever made it, can turn a near
+tie. What such passes change of the logits is measured, and every token must be the likeliest within that.
+"""
 
 import json
 from collections.abc import Callable
@@ -11,7 +15,7 @@ import numpy
 import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
-NEW = 96
+NEW = 64
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +23,9 @@ def llama() -> Any:
     """The model, with room for the logits of all tokens; what drafts for it is set by each test."""
     from draftcert.runtime.models import default_gguf
 
-    return llama_cpp.Llama(str(default_gguf()), n_ctx=512, n_threads=1, logits_all=True, verbose=False)
+    return llama_cpp.Llama(
+        str(default_gguf()), n_ctx=512, n_threads=1, n_threads_batch=1, logits_all=True, verbose=False
+    )
 
 
 class Counted(llama_cpp.llama_speculative.LlamaDraftModel):
@@ -46,44 +52,54 @@ def greedy(llama: Any, prompt: list[int], draft: Any = None, **options: Any) -> 
     return found
 
 
-@pytest.fixture(scope="module")
-def plain(llama: Any, prompts: list[list[int]]) -> list[list[int]]:
-    return [greedy(llama, prompt) for prompt in prompts]
+def excess(llama: Any, prompt: list[int], written: list[int]) -> tuple[float, float]:
+    """How far a written token lies below the likeliest at most, and what a pass over many tokens changes at most."""
+    rows = []
+    for pieces in ([[token] for token in prompt + written], [prompt + written]):
+        llama.reset()
+        for piece in pieces:
+            llama.eval(piece)
+        rows.append(llama.scores[len(prompt) - 1 :][: len(written)].astype(numpy.float64))
+    one_by_one, at_once = rows
+    gaps = one_by_one.max(-1) - one_by_one[range(len(written)), written]
+    return float(gaps.max()), 2 * float(abs(one_by_one - at_once).max())
 
 
-def test_drafts_change_nothing_and_save_passes(
-    llama: Any, prompts: list[list[int]], plain: list[list[int]], record_property: Callable[..., None]
+def test_drafts_leave_the_output_the_targets_own_and_save_passes(
+    llama: Any, prompts: list[list[int]], record_property: Callable[..., None]
 ):
     from draftcert.integrations.llama_cpp import DraftModel
 
     said = {}
     its_own = llama_cpp.llama_speculative.LlamaPromptLookupDecoding(num_pred_tokens=10)
     for name, model in {"ours": DraftModel(), "its prompt lookup": its_own}.items():
-        counted, start, written = Counted(model), perf_counter(), 0
-        for prompt, expected in zip(prompts, plain, strict=True):
-            found = greedy(llama, prompt, counted)
-            assert found == expected, name
-            written += len(found)
-        said[name] = (written / counted.passes, counted.drafted / written, written / (perf_counter() - start))
+        counted, start = Counted(model), perf_counter()
+        outputs = [greedy(llama, prompt, counted) for prompt in prompts]
+        written, seconds = sum(map(len, outputs)), perf_counter() - start
+        said[name] = (written / counted.passes, counted.drafted / written, written / seconds)
+        for prompt, output in zip(prompts, outputs, strict=True):
+            gap, noise = excess(llama, prompt, output)
+            assert gap <= noise < 1, name
     assert said["ours"][0] > 1.2
     shown = (
         f"{name} {passes:.2f} tokens a pass with {drafted:.2f} drafted a token, {speed:.0f} tokens/s"
         for name, (passes, drafted, speed) in said.items()
     )
-    record_property("ran", f"greedy output unchanged; {'; '.join(shown)}")
+    record_property("ran", f"greedy output, up to its kernels' rounding; {'; '.join(shown)}")
 
 
 def test_the_probe_changes_nothing_and_certifies_its_logits(
-    llama: Any, prompts: list[list[int]], plain: list[list[int]], tmp_path: Path, record_property: Callable[..., None]
+    llama: Any, prompts: list[list[int]], tmp_path: Path, record_property: Callable[..., None]
 ):
     from draftcert.integrations.probe import CertificateProbe
 
     probe = CertificateProbe(tmp_path / "certificates.jsonl")
     watched = llama_cpp.LogitsProcessorList([probe.watching("list", len(prompts[0]))])
-    assert greedy(llama, prompts[0], logits_processor=watched) == plain[0]
+    plain = greedy(llama, prompts[0])
+    assert greedy(llama, prompts[0], logits_processor=watched) == plain
     lines = [json.loads(line) for line in (tmp_path / "certificates.jsonl").read_text().splitlines()]
     assert [line["position"] for line in lines] == list(range(len(lines)))
-    assert [line["token"] for line in lines][: len(plain[0])] == plain[0]
+    assert [line["token"] for line in lines][: len(plain)] == plain
     rows = llama.scores[len(prompts[0]) - 1 :][: len(lines)].astype(numpy.float64)
     for line, row in zip(lines, rows, strict=True):
         first, second = sorted(exp(value) for value in row - numpy.logaddexp.reduce(row))[:-3:-1]

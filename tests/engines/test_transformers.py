@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.engines.conftest import PROMPTS
+from tests.test_shown import blocks, executed
 
 transformers = pytest.importorskip("transformers")
 CHATS = [[{"role": "user", "content": prompt}] for prompt in PROMPTS]
@@ -64,3 +65,14 @@ def test_a_repository_with_our_folder_decodes_so_by_itself(
     assert pipe(str(own), own, trust_remote_code=True)(CHATS, **GREEDY) == greedy
     assert len(passes) == len(CHATS)
     record_property("ran", "a model's repository with our folder in it, in a `pipeline`")
+
+
+def test_the_card_of_our_folder_shows_what_works(folder: Path, passes: list[float], tmp_path: Path):
+    from draftcert.integrations.transformers import FOLDER
+
+    card = tmp_path / "README.md"
+    shown = (Path(FOLDER) / "README.md").read_text()
+    card.write_text(shown.replace("MODEL", str(folder)).replace("THIS_REPOSITORY", FOLDER))
+    (block,) = blocks(card)
+    executed(block, {})
+    assert len(passes) == 1
