@@ -16,7 +16,7 @@ from ..theory.imports import optional
 from .texts import TextDrafter
 
 with optional("llama_cpp"):
-    from llama_cpp.llama_speculative import LlamaDraftModel
+    from llama_cpp.llama_speculative import LlamaDraftModel  # pyright: ignore[reportMissingImports]
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,9 +14,9 @@ from .transformers import generate
 
 with optional("lm_eval"):
     import torch
-    from lm_eval.__main__ import cli_evaluate
-    from lm_eval.api.registry import register_model
-    from lm_eval.models.huggingface import HFLM
+    from lm_eval.__main__ import cli_evaluate  # pyright: ignore[reportMissingImports]
+    from lm_eval.api.registry import register_model  # pyright: ignore[reportMissingImports]
+    from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
 
 
 @register_model("draftcert")

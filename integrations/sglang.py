@@ -54,8 +54,8 @@ def _filled(tree: Tree, nodes: int) -> Tree:
 def register() -> None:
     """Make SGLang know the algorithm DRAFTCERT; a `DraftcertError` where there is no SGLang."""
     with optional("sglang"):
-        from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
-        from sglang.srt.speculative.spec_registry import CustomSpecAlgo
+        from sglang.srt.speculative.spec_info import SpeculativeAlgorithm  # pyright: ignore[reportMissingImports]
+        from sglang.srt.speculative.spec_registry import CustomSpecAlgo  # pyright: ignore[reportMissingImports]
 
     class Trees(CustomSpecAlgo):
         """Treated as n-grams are, whose worker and verification it uses."""
@@ -67,7 +67,7 @@ def register() -> None:
     @SpeculativeAlgorithm.register("DRAFTCERT", supports_overlap=True, spec_class=Trees)
     def worker(server_args: Any) -> type:  # pyright: ignore[reportUnusedFunction]
         with optional("sglang"):
-            from sglang.srt.speculative.ngram_worker import NGRAMWorker
+            from sglang.srt.speculative.ngram_worker import NGRAMWorker  # pyright: ignore[reportMissingImports]
 
         class TreeWorker(NGRAMWorker):
             def __init__(self, *arguments: Any, **options: Any):

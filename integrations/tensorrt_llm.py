@@ -13,8 +13,8 @@ from ..theory.imports import optional
 from .texts import TextDrafter
 
 with optional("tensorrt_llm"):
-    from tensorrt_llm._torch.speculative.drafter import Drafter
-    from tensorrt_llm.llmapi import UserProvidedDecodingConfig
+    from tensorrt_llm._torch.speculative.drafter import Drafter  # pyright: ignore[reportMissingImports]
+    from tensorrt_llm.llmapi import UserProvidedDecodingConfig  # pyright: ignore[reportMissingImports]
 
 
 class TextsDrafter(Drafter):

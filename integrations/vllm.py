@@ -17,7 +17,7 @@ from .probe import CertificateProbe
 from .texts import TextDrafter
 
 with optional("vllm"):
-    from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
+    from vllm.v1.sample.logits_processor import AdapterLogitsProcessor  # pyright: ignore[reportMissingImports]
 
 if TYPE_CHECKING:
     import numpy

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is what the pages show
 
 PROMPTS = (
     "Repeat this list exactly, three times: Io, Europa, Ganymede, Callisto.",

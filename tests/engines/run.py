@@ -112,12 +112,12 @@ def run(name: str) -> dict[str, Any]:
         said = [line for line in (error.stderr or "").splitlines() if line.startswith("ERROR")]
         return row | {"version": None, "result": f"not installed: {(said or [str(error)])[-1]}"}
     report = ROOT / ".engines" / f"{name}.xml"
-    tests = ["tests/engines/test_page.py", f"--page=docs/engines/{name}.md"]
+    page = ["tests/engines/test_page.py", f"--page=docs/engines/{name}.md"]
     if engine.needs_gpu:
-        tests.append(f"tests/integrations/test_engines_stand_in.py::test_{name}")
+        tests = [f"tests/integrations/test_engines_stand_in.py::test_{name}", *page]
         row["version"] = None
     else:
-        tests.append(f"tests/engines/test_{name}.py")
+        tests = [f"tests/engines/test_{name}.py", *page]
         asked = f"from importlib.metadata import version; print(version({engine.distribution!r}))"
         row["version"] = subprocess.run(
             [python, "-c", asked], capture_output=True, text=True, check=True

@@ -15,7 +15,7 @@ WRITTEN, CHOSEN = "facts_written", "facts_chosen"
 
 
 def evaluated(model: str, **arguments: Any) -> Any:
-    from lm_eval.tasks import TaskManager
+    from lm_eval.tasks import TaskManager  # pyright: ignore[reportMissingImports]
 
     tasks = TaskManager(include_path=str(TASKS), include_defaults=False)
     settings = {"tasks": [WRITTEN, CHOSEN], "task_manager": tasks, "device": "cpu", "bootstrap_iters": 0}

@@ -13,7 +13,7 @@ from tests.test_shown import ROOT, blocks, compare, console_lines, executed
 def test_blocks(pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
-    shown = [block for block in blocks(ROOT / pytestconfig.getoption("page")) if not block.not_run]
+    shown = [block for block in blocks(ROOT / str(pytestconfig.getoption("page"))) if not block.not_run]
     assert shown
     for block in shown:
         if block.language == "console":

@@ -116,7 +116,7 @@ def test_sglang(monkeypatch: pytest.MonkeyPatch, record_property: Callable[..., 
     algorithm.handle_server_args(arguments)
     assert (algorithm.is_ngram(), algorithm.has_draft_kv(), arguments) == (True, False, {"topk": 1})
     worker = algorithm.factory(arguments)(nodes=6)
-    prompts = [[3, 1, 4], [8, 8, 2, 6, 3], [3, 1, 4]]
+    prompts, passes = [[3, 1, 4], [8, 8, 2, 6, 3], [3, 1, 4]], 0
     for _ in range(2):  # the second time with what was learned
         found, passes = worker.decode(prompts, 60)
         assert found == [greedy(prompt, 60) for prompt in prompts]
@@ -147,7 +147,7 @@ def test_tensorrt_llm(monkeypatch: pytest.MonkeyPatch, record_property: Callable
     )
     from draftcert.integrations.tensorrt_llm import speculative_config
 
-    config = speculative_config(longest=4)
+    config: Any = speculative_config(longest=4)
     assert isinstance(config.drafter, Drafter)
     new, passes = 60, 0
     requests = [
