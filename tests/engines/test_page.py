@@ -4,12 +4,14 @@ import os
 import subprocess
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from tests.test_shown import ROOT, blocks, compare, console_lines, executed
 
 
+@patch.dict(os.environ)  # what a page sets is its own
 def test_blocks(pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
