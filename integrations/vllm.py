@@ -1,9 +1,8 @@
 """Drafts for vLLM, and certificates of its logits, by its two published plug-in points.
 
 `speculative_config={"method": "custom_class", "model": "draftcert.integrations.vllm.Proposer",
-"num_speculative_tokens": 8}` decodes with our drafters. By the entry point `vllm.logits_processors` of this package an
-engine writes down the certificates of requests that ask for it, by `extra_args={"draftcert": NAME}`, in the file that
-`DRAFTCERT_CERTIFICATES` names.
+"num_speculative_tokens": 8}` decodes with our drafters. By the entry point `vllm.logits_processors` an engine writes
+down the certificates of requests with `extra_args={"draftcert": NAME}` in the file that `DRAFTCERT_CERTIFICATES` names.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ with optional("vllm"):
     from vllm.v1.sample.logits_processor import AdapterLogitsProcessor  # pyright: ignore[reportMissingImports]
 
 if TYPE_CHECKING:
-    import numpy
+    from numpy.typing import NDArray
 
-FILE = "DRAFTCERT_CERTIFICATES"
-"""The variable that names the file of certificates: whoever starts the server says where it writes, not a request."""
+FILE = "DRAFTCERT_CERTIFICATES"  # whoever starts the engine says where it writes, not a request
 
 
 class Proposer:
@@ -37,11 +35,14 @@ class Proposer:
         self.most = vllm_config.model_config.max_model_len
         self.texts = TextDrafter(self.drafter)
 
+    def load_model(self, model: Any) -> None:
+        """Nothing: there is no draft model."""
+
     def propose(
         self,
         sampled_token_ids: list[list[int]],
-        num_tokens_no_spec: numpy.ndarray,
-        token_ids_cpu: numpy.ndarray,
+        num_tokens_no_spec: NDArray[Any],
+        token_ids_cpu: NDArray[Any],
         slot_mappings: Any = None,
     ) -> list[list[int]]:
         """For each request its draft; none for one that is still reading its prompt, or is at its end.

