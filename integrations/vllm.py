@@ -45,10 +45,9 @@ class Proposer:
         token_ids_cpu: NDArray[Any],
         slot_mappings: Any = None,
     ) -> list[list[int]]:
-        """For each request its draft; none for one that is still reading its prompt, or is at its end.
+        """For each request its draft; none for one that is reading its prompt, whose `sampled_token_ids` are none.
 
-        `sampled_token_ids`: what this step gave each, nothing while it reads its prompt. `num_tokens_no_spec`
-        `[requests]`: how many tokens each has, those included; `token_ids_cpu` `[requests, longest]`: which.
+        `num_tokens_no_spec` `[requests]`: tokens of each; `token_ids_cpu` `[requests, longest]`: which.
         """
         lengths = num_tokens_no_spec.tolist()
         rows = [row for row, new in enumerate(sampled_token_ids) if new and lengths[row] < self.most]
