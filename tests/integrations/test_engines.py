@@ -19,7 +19,7 @@ SHARED = ("__init__", "probe", "texts")
 MISSING = {"vllm": "vllm", "lm_eval": "lm_eval", "llama_cpp": "llama_cpp", "tensorrt_llm": "tensorrt_llm"}
 
 
-def test_each_engine_has_an_adapter_a_page_tests_and_a_row():
+def test_each_engine_has_an_adapter_a_page_and_tests_and_the_table_is_that_of_the_runs():
     adapters = {path.stem: path for path in (ROOT / "integrations").glob("*.py") if path.stem not in SHARED}
     assert set(adapters) == set(ENGINES)
     for name, path in adapters.items():
@@ -28,7 +28,8 @@ def test_each_engine_has_an_adapter_a_page_tests_and_a_row():
         assert ENGINES[name].needs_gpu or (ROOT / "tests" / "engines" / f"test_{name}.py").is_file()
     rows = json.loads(RESULTS.read_text())
     assert TABLE.read_text() == table(rows)
-    assert set(rows) == set(ENGINES)
+    assert rows.keys() <= ENGINES.keys()  # an engine has its row once it ran
+    assert all(row["result"].endswith(" passed") for row in rows.values())
 
 
 @pytest.mark.parametrize("adapter", MISSING)
