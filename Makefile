@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 APT := apt-get update -qq && apt-get install -y -qq --no-install-recommends
 SOURCES := $(shell git ls-files --cached --others --exclude-standard '*.py' 2>/dev/null)
 
-.PHONY: help demo test sanitize install proofs documents theory site clean FORCE
+.PHONY: help demo test sanitize install proofs documents theory site engines clean FORCE
 
 help:
 	@echo "make demo     derive, check, validate, then decode with a real model (sets itself up)"
@@ -17,6 +17,7 @@ help:
 	@echo "make documents  install Chromium, Node.js and LaTeX if missing, for the tests of reports and documents"
 	@echo "make theory   the theory as HTML and as PDF, in build/theory"
 	@echo "make site     the documentation, in site (strict: a broken link is an error)"
+	@echo "make engines  the adapters against the real engines, each in an environment of its own (minutes to an hour)"
 	@echo "make install  the virtual environment only"
 
 # The editable install links single files, so that type checkers resolve `draftcert.*`: it is renewed when the list of
@@ -74,5 +75,10 @@ site: install
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]' --config-settings editable_mode=strict --no-build-isolation
 	$(BIN)/mkdocs build --strict --quiet
 
+# Some of tests/engines/run.py's ENGINES, or all.
+ENGINES ?=
+engines:
+	$(PYTHON) tests/engines/run.py $(ENGINES)
+
 clean:
-	rm -rf $(VENV) build dist site *.egg-info
+	rm -rf $(VENV) .engines build dist site *.egg-info

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from ..theory.names import unknown_name
-from .console import Json, print_json, print_table
+from .console import Json, out, print_json, print_table
 
 
 def cite(

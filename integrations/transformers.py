@@ -5,7 +5,8 @@ stopping criteria and lengths as always; only the decoding is by draft trees. Th
 with the same arguments; what cannot be honoured is refused by name.
 
 The folder `integrations` itself is a repository of custom generation: `model.generate(**inputs,
-custom_generate=FOLDER, trust_remote_code=True)`.
+custom_generate=FOLDER, trust_remote_code=True)`. A model's repository with a copy of `custom_generate` in it decodes so
+by itself, in a `pipeline` too.
 """
 
 from __future__ import annotations
@@ -60,4 +61,5 @@ def generate(
 def generate_from_folder(model: Any, **arguments: Any) -> Any:
     """What `custom_generate/generate.py` calls: all arguments of `model.generate`, not prepared yet."""
     given = {name: value for name, value in arguments.items() if value is not None}
-    return model.generate(**with_stop_strings(model, given), custom_generate=generate)
+    # Of a model whose own repository holds the folder, `model.generate` is this function.
+    return type(model).generate(model, **with_stop_strings(model, given), custom_generate=generate)

@@ -28,7 +28,7 @@ from draftcert.cli import app
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
 PAGES += sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "engines")
-"""Those of engines are run where these are installed."""
+"""Those of engines are run where these are installed, by tests/engines/test_page.py."""
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 APP = get_command(app)
 

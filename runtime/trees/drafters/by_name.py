@@ -17,7 +17,9 @@ from .token_recycling import TokenRecycling
 
 
 def drafter_by_name(text: str, target: Any) -> Drafter:
-    """The drafter a text names: parts joined by `+`, or `none`. `target`: a model, or what `load_model` returns.
+    """The drafter a text names: parts joined by `+`, or `none`.
+
+    `target`: a model, or what `load_model` returns; `None` where there is none, as for engines that show tokens only.
 
     The parts: `recycling`, `recycling:prior`, `recycling:SHAPE`, `lookup`, `layers:0-9,20-29` (a draft model made of
     these layers of the target), or a draft model as `load_model` takes it.
@@ -32,15 +34,22 @@ def drafter_by_name(text: str, target: Any) -> Drafter:
 
 
 def _member(name: str, target: Any) -> SuccessorDrafter:
-    model = target.model if isinstance(target, LoadedModel) else target
     if name.partition(":")[0] == "recycling":
         has_prior, shape = read_recycling(name)
-        return TokenRecycling(
-            shape=cast(Any, shape), prior=cached_successors(TreeForward(model)) if has_prior else None
-        )
+        prior = cached_successors(TreeForward(_model(name, target))) if has_prior else None
+        return TokenRecycling(shape=cast(Any, shape), prior=prior)
     if name == "lookup":
         return PromptLookup()
-    return Assistant(draft_model(name, target), model.get_output_embeddings().weight.shape[0])
+    size = _model(name, target).get_output_embeddings().weight.shape[0]
+    return Assistant(draft_model(name, target), size)
+
+
+def _model(name: str, target: Any) -> Any:
+    if target is None:
+        raise DraftcertError(
+            f"drafter '{name}' is made of the target, and there is none here: give recycling or lookup"
+        )
+    return target.model if isinstance(target, LoadedModel) else target
 
 
 def draft_model(name: str, target: Any) -> Any:
