@@ -1,7 +1,7 @@
 """`draftcert explore`: the page on which a row is dragged or pasted and certified."""
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -36,7 +36,9 @@ def explore(
     given = {kind: row for kind, row in rows.items() if row is not None}
     if len(given) > 1:
         raise DraftcertError("give the row once: as --probs, --logits or --logprobs")
-    kind, row = next(iter(given.items()), cast("tuple[Kind, str]", ("probabilities", "0.5,0.45,0.05")))
+    kinds: list[Kind] = [*given, "probabilities"]
+    kind = kinds[0]
+    row = given.get(kind, "0.5,0.45,0.05")
     fragment = explorer_fragment(rule, row.replace(",", " ").split(), candidates, kind=kind, logit_ratio=logit_ratio)
     page = write_explorer(output or Path(tempfile.mkdtemp(prefix="draftcert-")) / "explorer.html").resolve()
     address = page.as_uri() + fragment

@@ -155,7 +155,7 @@ def _family(family: RuleFamily) -> str:
     bounds = [_bound(bound) for theorem in THEOREMS.values() for bound in theorem.bounds if bound.rule == family]
     return _object(
         {
-            "accepts": json.dumps(mathml(family.accepts, display=False)),
+            "accepts": json.dumps(mathml(latex(family.accepts), display=False)),
             "example": json.dumps(str(family(*family.examples[0]))),
             "parameters": _list(map(_object, parameters)),
             "needsLogits": _boolean(LOGIT_RATIO in family.accepts.free_symbols),

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-DISTRIBUTIONS = {"llama_cpp": ["llama-cpp-python"]} | packages_distributions()
+DISTRIBUTIONS = {"llama_cpp": ["llama-cpp-python"], **packages_distributions()}
 
 
 def canonical(requirement: str) -> str:

@@ -226,3 +226,5 @@ Definition B2c_attained : Statements.B2c_attained := lorenz_attained.
 Definition B4_upper : Statements.B4_upper := lift_bound.
 Definition MI_all_accepted : Statements.MI_all_accepted := accepted_whole.
 Definition M3p_supremum : Statements.M3p_supremum := alone_supremum.
+Definition S5_block_verification : Statements.S5_block_verification := Sampling.S5_block_verification.
+Definition S7_nobody_accepts_more : Statements.S7_nobody_accepts_more := Sampling.S7_nobody_accepts_more.

@@ -1,4 +1,4 @@
-(** * S1 to S3: speculative sampling with a lenience, the logarithmic mean of the ratios of the worst pair. *)
+(** * S1 to S3 speculative sampling with a lenience, the logarithmic mean of the ratios of the worst pair; S5; S7. *)
 
 From Coq Require Import Reals List Arith Lra Lia Ranalysis5.
 From Draftcert Require Statements.
@@ -233,4 +233,38 @@ Proof.
   replace (1 - u + ln v) with (sum (seq 0 N) (fun n => (1 - u + ln v) * w n)) by (rewrite sum_scal, (proj2 Hw); ring).
   rewrite <- sum_minus. apply sum_le. intros n Hn. apply in_vocab in Hn. destruct (H n Hn) as (Hp & Hq & Hf).
   pose proof (least_acceptance (V n) (p n) (q n) u v Hp Hq Hf Huv) as h. pose proof (proj1 Hw n Hn). nra.
+Qed.
+
+Theorem S5_block_verification : Statements.S5_block_verification.
+Proof.
+  intros l Hl. enough (H : forall x y, 0 <= x <= y -> y <= 1 ->
+    fold_left (fun P r => P * Rmin 1 r) l x <= fold_left (fun P r => Rmin 1 (P * r)) l y <= 1) by (apply H; lra).
+  induction l as [|r l IH]; intros x y Hx Hy; cbn [fold_left]; [lra|].
+  assert (Hr : 0 <= r) by (apply Hl; now left). apply IH; [intros; apply Hl; now right| |apply Rmin_l].
+  split; [apply Rmult_le_pos; [lra|apply Rmin_glb; lra]|]. apply Rmin_glb.
+  - pose proof (Rmin_l 1 r). assert (0 <= Rmin 1 r) by (apply Rmin_glb; lra). nra.
+  - pose proof (Rmin_r 1 r). assert (0 <= Rmin 1 r) by (apply Rmin_glb; lra). nra.
+Qed.
+
+Theorem S7_nobody_accepts_more : Statements.S7_nobody_accepts_more.
+Proof.
+  intros T L f path HT HL Hlen Ha Htop. apply Rle_trans with (sum T path); [now apply sum_le|].
+  assert (Hsplit : forall A B (g : nat -> R), sum A g = sum (filter (mem B) A) g + sum (filter (fun i => negb (mem B i)) A) g).
+  { intros A B g. rewrite !sum_filter, <- sum_plus. apply sum_ext. intros i _. destruct (mem B i); cbn; lra. }
+  rewrite (Hsplit T L), (Hsplit L T).
+  assert (Hboth : Permutation.Permutation (filter (mem L) T) (filter (mem T) L)).
+  { apply Permutation.NoDup_Permutation; try now apply NoDup_filter. intros i. rewrite !filter_In, !mem_true. tauto. }
+  rewrite (sum_perm _ _ path Hboth). apply Rplus_le_compat_l. apply Permutation.Permutation_length in Hboth.
+  set (T' := filter (fun i => negb (mem L i)) T). set (L' := filter (fun i => negb (mem T i)) L).
+  assert (El : length T' = length L').
+  { assert (H : forall A B, length A = (length (filter (mem B) A) + length (filter (fun i => negb (mem B i)) A))%nat).
+    { intros A B. induction A as [|i A IH]; [reflexivity|]. cbn [filter length]. destruct (mem B i); cbn [negb length]; lia. }
+    pose proof (H T L). pose proof (H L T). unfold T', L'. lia. }
+  destruct (list_eq_dec Nat.eq_dec L' nil) as [E|E].
+  { rewrite E in *. destruct T'; [lra|discriminate]. }
+  destruct (list_min L' path E) as (k & Hk & Hmin). apply filter_In in Hk. destruct Hk as [Hk _].
+  apply Rle_trans with (INR (length L') * path k).
+  - rewrite <- El, <- sum_const. apply sum_le. intros i Hi. apply filter_In in Hi. destruct Hi as [Hi Hi'].
+    apply Bool.negb_true_iff, mem_false in Hi'. auto.
+  - rewrite <- sum_const. now apply sum_le.
 Qed.

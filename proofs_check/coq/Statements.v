@@ -534,6 +534,15 @@ Definition S3_mean : Prop := forall N V (p q : nat -> nat -> R) w u v,
   (1 - u + ln v - sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n))) / (v - u) <=
   sum (seq 0 N) (fun n => w n * acceptance (V n) ((v - u) / ln (v / u)) (p n) (q n)).
 
+(** S5: what block verification keeps of tokens with the ratios [l], beside what is kept token by token *)
+Definition S5_block_verification : Prop := forall l, (forall r, In r l -> 0 <= r) ->
+  fold_left (fun P r => P * Rmin 1 r) l 1 <= fold_left (fun P r => Rmin 1 (P * r)) l 1 <= 1.
+
+(** S7: nodes [T] of a tree, each accepted with no more than the probability of its path, and as many likeliest ones *)
+Definition S7_nobody_accepts_more : Prop := forall T L (accepted path : nat -> R),
+  NoDup T -> NoDup L -> length T = length L -> (forall i, In i T -> accepted i <= path i) ->
+  (forall i j, In i L -> In j T -> ~ In j L -> path j <= path i) -> sum T accepted <= sum L path.
+
 (** ** phi *)
 Definition phi_bounds : Prop := forall x,
   0 <= x <= 1 -> x * x / 2 <= phi x /\ phi x <= x * ln 2 /\ phi x <= ln 2.

@@ -149,6 +149,7 @@ def test_tensorrt_llm(monkeypatch: pytest.MonkeyPatch, record_property: Callable
 
     config: Any = speculative_config(longest=4)
     assert isinstance(config.drafter, Drafter)
+    drafter: Any = config.drafter
     new, passes = 60, 0
     requests = [
         Request(text=list(prompt), py_orig_prompt_len=len(prompt), py_max_new_tokens=new)
@@ -156,7 +157,7 @@ def test_tensorrt_llm(monkeypatch: pytest.MonkeyPatch, record_property: Callable
     ]
     running = requests
     while running:
-        config.drafter.prepare_draft_tokens(SimpleNamespace(generation_requests=running))
+        drafter.prepare_draft_tokens(SimpleNamespace(generation_requests=running))
         for request in running:
             assert len(request.py_draft_tokens) <= config.max_draft_len
             for token in [*request.py_draft_tokens, None]:

@@ -170,5 +170,6 @@ S7 = Theorem(
             ),
         ),
     ),
+    formal=("S7_nobody_accepts_more",),
     citation="draftcert; compare arXiv 2512.11718",
 )

@@ -307,5 +307,6 @@ S5 = Theorem(
             Evident((1 - _alpha) * _later),
         ),
     ),
+    formal=("S5_block_verification",),
     citation="Sun et al., arXiv 2403.10444 (block verification); Miao et al., arXiv 2305.09781 (recursive rejection)",
 )
