@@ -33,7 +33,7 @@ def explore(
     from ..document.explorer import Kind, explorer_fragment, write_explorer
 
     rows: dict[Kind, str | None] = {"probabilities": probs, "logits": logits, "logprobs": logprobs}
-    given = {kind: row for kind, row in rows.items() if row is not None}
+    given: dict[Kind, str] = {kind: row for kind, row in rows.items() if row is not None}
     if len(given) > 1:
         raise DraftcertError("give the row once: as --probs, --logits or --logprobs")
     kinds: list[Kind] = [*given, "probabilities"]
