@@ -73,7 +73,7 @@ theory: install documents
 
 site: install
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]' --config-settings editable_mode=strict --no-build-isolation
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Some of tests/engines/run.py's ENGINES, or all.
 ENGINES ?=
