@@ -12,10 +12,16 @@ from ..theory.errors import DraftcertError
 from ..theory.names import unknown_name
 
 
-def checked(check: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """The callback of an option, or of one that is repeated, whose values have to pass a check."""
+def checked(check: Callable[[Any], object]) -> Callable[..., Any]:
+    """The callback of an option, or of one that is repeated, whose values have to pass a check, its default excepted.
 
-    def callback(value: Any) -> Any:
+    What a default needs is asked for where it is used.
+    """
+
+    def callback(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "DEFAULT":
+            return value
         for each in value if isinstance(value, list | tuple) else [value]:
             try:
                 if each is not None:
@@ -84,15 +90,15 @@ def _device(name: str) -> None:
 
 _a_rule = {"callback": checked(_rule), "autocompletion": _rules_that_begin, "metavar": "RULE"}
 A_FILE: dict[str, Any] = {"callback": checked(_input), "metavar": "FILE"}
-_a_model: dict[str, Any] = {"callback": checked(_model), "metavar": "MODEL"}
+A_MODEL: dict[str, Any] = {"callback": checked(_model), "metavar": "MODEL"}
 
 Rule = Annotated[str, typer.Option("--rule", help='Acceptance rule, e.g. "top_m(10) & additive(0.6)".', **_a_rule)]
 Rules = Annotated[list[str] | None, typer.Option("--rule", help="Acceptance rule (repeat for more).", **_a_rule)]
 Target = Annotated[
-    str, typer.Option("--target", help="Hugging Face id, local folder, GGUF file or smollm2.", **_a_model)
+    str, typer.Option("--target", help="Hugging Face id, local folder, GGUF file or smollm2.", **A_MODEL)
 ]
-NamedTarget = Annotated[str | None, typer.Option("--target", help="Where the files do not name it.", **_a_model)]
-Model = Annotated[str, typer.Argument(help="Hugging Face id, folder, GGUF file or smollm2.", **_a_model)]
+NamedTarget = Annotated[str | None, typer.Option("--target", help="Where the files do not name it.", **A_MODEL)]
+Model = Annotated[str, typer.Argument(help="Hugging Face id, folder, GGUF file or smollm2.", **A_MODEL)]
 Prompts = Annotated[
     Path | None,
     typer.Option(
@@ -121,9 +127,9 @@ def input_file(help: str) -> Any:
     return typer.Argument(help=f"{help} - reads standard input.", **A_FILE)
 
 
-def output_file(help: str) -> Any:
+def output_file(help: str, *names: str) -> Any:
     """An option for a file to write."""
-    return typer.Option(help=help, callback=checked(require_writable), metavar="FILE")
+    return typer.Option(*names, help=help, callback=checked(require_writable), metavar="FILE")
 
 
 def output_folder(help: str) -> Any:

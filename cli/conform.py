@@ -11,19 +11,22 @@ import typer
 
 from ..support.files import write_whole
 from ..theory.errors import DraftcertError
+from .arguments import A_FILE, A_MODEL, Device, Dtype, output_file
 from .console import Json, err, finish, out, print_json
 
 
 def conform(
-    file: Annotated[Path | None, typer.Option("--out", help="Write the vectors to this file.")] = None,
-    check: Annotated[Path | None, typer.Option(help="Judge the answers of an engine in this file.")] = None,
+    file: Annotated[Path | None, output_file("Write the vectors to this file.", "--out")] = None,
+    check: Annotated[Path | None, typer.Option(help="Judge the answers of an engine in this file.", **A_FILE)] = None,
     lossless: Annotated[
         tuple[Path, Path] | None,
         typer.Option(help="Compare two engines' outputs: JSON lines of id, prompt_tokens and tokens.", metavar="A B"),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="What made them: an id, a folder, a file or smollm2.")] = None,
-    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16, whose noise is measured.")] = "float32",
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    model: Annotated[
+        str | None, typer.Option(help="What made them: an id, a folder, a file or smollm2.", **A_MODEL)
+    ] = None,
+    dtype: Dtype = "float32",
+    device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
     """Write conformance vectors, judge an engine's answers to them, or judge two engines' outputs of one model.

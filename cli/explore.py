@@ -7,19 +7,18 @@ import typer
 
 from ..support.text import visible
 from ..theory.errors import DraftcertError
+from .arguments import Rule, output_file
 from .console import Json, out, print_json
 
 
 def explore(
-    rule: Annotated[str, typer.Option(help='Acceptance rule, e.g. "top_m(10) & additive(0.6)".')] = "strict_greedy",
+    rule: Rule = "strict_greedy",
     probs: Annotated[str | None, typer.Option(help="Target probabilities, separated by commas.")] = None,
     logits: Annotated[str | None, typer.Option(help="Target logits instead, separated by commas.")] = None,
     logprobs: Annotated[str | None, typer.Option(help="The target's top log-probabilities instead.")] = None,
     candidates: Annotated[int, typer.Option(help="Drafter's candidates at this node (m).", min=1)] = 1,
     logit_ratio: Annotated[str | None, typer.Option(help="z_(2)/z_(1), for rules that compare logits (mars).")] = None,
-    output: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Where to write the page; else a folder of the system's.")
-    ] = None,
+    output: Annotated[Path | None, output_file("Where to write the page; else a folder of the system's.")] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it.")] = True,
     as_json: Json = False,
 ) -> None:

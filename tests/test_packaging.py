@@ -220,8 +220,8 @@ COMMANDS: tuple[tuple[str, str, str | None], ...] = (
     ("verify", "witness.json", WORKS),
     ("codegen", "--check", WORKS),
     ("generate", "--prompt hello --max-new-tokens 2", "hf"),
-    ("explain", "output output --prompt hello --target smollm2", "hf"),
-    ("doctor", "smollm2", "hf"),
+    ("explain", "output output --prompt hello --target model", "hf"),
+    ("doctor", "model", "hf"),
     ("audit", "--limit 1 --max-new-tokens 2", "report"),
     ("audit logprobs", f"{RESPONSE} --rule top_m(2)", WORKS),
     ("recommend", "audited --mean-kl 0.1", "report"),
@@ -229,6 +229,8 @@ COMMANDS: tuple[tuple[str, str, str | None], ...] = (
     ("bench kernels", "--shape 2x3000 --rounds 2 --threads 1 --no-compile", WORKS),
     ("bench kernels", "--shape 2x3000 --rounds 2 --threads 1 --no-compile --out folder", "report"),
     ("cite", "T5", WORKS),
+    ("conform", "--out vectors.json", WORKS),
+    ("explore", "--output explorer.html --no-browser", WORKS),
 )
 """Command, arguments, and the extra that it asks for where only the core dependencies are."""
 
@@ -263,6 +265,8 @@ def command_names(program: Any, name: str = "") -> Iterator[str]:
 def told(published, tmp_path_factory) -> list[tuple[int, str, str]]:
     """Exit status, output and errors of every command, without the optional dependencies."""
     folder = tmp_path_factory.mktemp("commands")
+    (folder / "model").mkdir()
+    (folder / "model" / "config.json").write_text("{}")
     (folder / "output").write_text("a text")
     (folder / "audited").mkdir()
     table = folder / "audited" / "positions.parquet"

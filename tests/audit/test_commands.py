@@ -44,7 +44,7 @@ def test_audit_writes_a_report_and_says_where(run, tiny_model, prompt_file, tmp_
     assert (folder / "report.html").stat().st_size > 10_000
     code, printed = run(*arguments, "--max-new-tokens", 4)
     assert code == 2
-    assert "give another folder" in printed.err.replace("\n", " ")
+    assert "give another one" in printed.err.replace("\n", " ")
 
 
 def test_reproduce_leaves_short_prompts_out(run, tiny_model, prompt_file, tmp_path):

@@ -230,12 +230,14 @@ def test_a_full_disk_is_one_line():
 
 
 def test_nothing_is_coloured_where_that_is_asked_and_tables_fit(tmp_path):
+    own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+
     def on_terminal(columns: int, **environment: str) -> str:
         shown = tmp_path / "shown"
         run = f"{sys.executable} -m draftcert cite typical_floor T5"
         subprocess.run(
             ["script", "-qec", f"stty cols {columns}; {run}", str(shown)],
-            env={**os.environ, "TERM": "xterm-256color", **environment},
+            env={**own, "TERM": "xterm-256color", **environment},
             capture_output=True,
             timeout=100,
             check=False,

