@@ -352,8 +352,8 @@ def main() -> int:
             if number < len(rows):
                 continue
             ids = prompt.token_ids(target.tokenizer)
-            turn = number % len(modes)
-            found = decode(target, ids, options.new, [*modes[turn:], *modes[:turn]])
+            # In another order each time: what runs before leaves the caches to the next one.
+            found = decode(target, ids, options.new, random.Random(number).sample(modes, len(modes)))
             add({"id": prompt.id, "category": category, "prompt_tokens": len(ids), "modes": found})
         report = {
             "machine": {
