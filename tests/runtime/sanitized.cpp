@@ -168,16 +168,22 @@ void linear_once(int level) {
   expect(!draftcert_linear(x.get(), &w.matrix, below(2) ? bias.get() : nullptr, y.get(), rows, in, out, 2, level), "no linear");
   expect(!draftcert_expand(&w.matrix, out, in, expanded.get(), 2, level), "no expansion");
   expect(draftcert_same(&w.matrix, out, in, expanded.get(), 2, level) == 1, "a weight is not what it expands to");
-  expect(!draftcert_norm(x.get(), x.get(), y.get(), rows, std::min(in, out), 1e-6f, level), "no norm");
+  const draftcert_norm norm{x.get(), std::min(in, out), 1e-6f};
+  expect(!draftcert_normed(x.get(), &norm, y.get(), rows, level), "no norm");
+  expect(!draftcert_softcap(y.get(), rows * out, 30, 2, level), "no cap");
 }
 
 void layers_once(int level) {
   draftcert_shape s{};
-  s.layers = 1, s.batch = 1 + below(2), s.nodes = 1 + below(5), s.hidden = 1 + below(40), s.key_heads = 1 + below(2);
-  s.heads = s.key_heads * (1 + below(4)), s.dimension = 2 * (1 + below(40)), s.intermediate = 1 + below(50);
-  s.epsilon = 1e-6f, s.scale = 0.3f;
-  const int64_t old = below(20), rows = s.batch * s.nodes, q = s.heads * s.dimension, k = s.key_heads * s.dimension;
-  s.span = old + s.nodes, s.capacity = s.span + below(3);
+  draftcert_layer layer{};
+  s.layers = 1, s.batch = 1 + below(2), s.nodes = 1 + below(5), s.hidden = 1 + below(40);
+  layer.key_heads = 1 + below(2), layer.heads = layer.key_heads * (1 + below(4));
+  layer.dimension = 2 * (1 + below(40)), layer.intermediate = 1 + below(50);
+  layer.rotary = 2 * below(layer.dimension / 2 + 1), layer.scale = 0.3f, layer.softcap = below(2) ? 50 : 0;
+  layer.linear = 1, layer.cubic = below(2) ? 0.07f : 0, layer.residual = below(2) ? 0.5f : 1;
+  const int64_t old = below(20), rows = s.batch * s.nodes, q = layer.heads * layer.dimension;
+  const int64_t k = layer.key_heads * layer.dimension;
+  s.span = old + s.nodes, layer.capacity = s.span + below(3);
   const std::vector<int64_t> lengths(size_t(s.batch), old);
   s.lengths = lengths.data();
   std::vector<std::unique_ptr<float[]>> held;
@@ -191,15 +197,18 @@ void layers_once(int level) {
     weights.emplace_back(out, in);
     return weights.back().matrix;
   };
-  draftcert_layer layer{};
-  layer.attention_norm = array(s.hidden), layer.mlp_norm = array(s.hidden);
+  auto norm = [&](int64_t size) { return draftcert_norm{maybe(size), size, 1e-6f}; };
+  layer.attention_norm = norm(s.hidden), layer.attended_norm = norm(s.hidden);
+  layer.mlp_norm = norm(s.hidden), layer.transformed_norm = norm(s.hidden);
   layer.query = weight(q, s.hidden), layer.key = weight(k, s.hidden), layer.value = weight(k, s.hidden);
-  layer.output = weight(s.hidden, q), layer.gate = weight(s.intermediate, s.hidden);
-  layer.up = weight(s.intermediate, s.hidden), layer.down = weight(s.hidden, s.intermediate);
+  layer.output = weight(s.hidden, q), layer.gate = weight(layer.intermediate, s.hidden);
+  layer.up = weight(layer.intermediate, s.hidden), layer.down = weight(s.hidden, layer.intermediate);
   layer.query_bias = maybe(q), layer.key_bias = maybe(k), layer.value_bias = maybe(k), layer.output_bias = maybe(s.hidden);
-  layer.gate_bias = maybe(s.intermediate), layer.up_bias = maybe(s.intermediate), layer.down_bias = maybe(s.hidden);
-  layer.query_norm = maybe(s.dimension), layer.key_norm = maybe(s.dimension);
-  layer.keys = array(s.batch * k * s.capacity), layer.values = array(s.batch * k * s.capacity);
+  layer.gate_bias = maybe(layer.intermediate), layer.up_bias = maybe(layer.intermediate), layer.down_bias = maybe(s.hidden);
+  const bool together = below(2);  // all heads, or each
+  layer.query_norm = norm(together ? q : layer.dimension), layer.key_norm = norm(together ? k : layer.dimension);
+  layer.cosine = array(rows * layer.rotary), layer.sine = array(rows * layer.rotary);
+  layer.keys = array(s.batch * k * layer.capacity), layer.values = array(s.batch * k * layer.capacity);
   std::vector<int64_t> starts{0};
   std::vector<int32_t> places;
   for (int64_t row = 0; row < rows; ++row) {
@@ -208,8 +217,7 @@ void layers_once(int level) {
     starts.push_back(int64_t(places.size()));
   }
   layer.starts = starts.data(), layer.places = places.data();
-  expect(!draftcert_layers(&s, &layer, array(rows * s.hidden), array(rows * s.dimension), array(rows * s.dimension), 2, level),
-         "no layers");
+  expect(!draftcert_layers(&s, &layer, array(rows * s.hidden), 2, level), "no layers");
 }
 
 }  // namespace
