@@ -26,17 +26,18 @@ class BuildPackages(build_py):
             return
         folder = Path(self.build_lib) / "draftcert" / compiling.BUILT.relative_to(HERE)
         folder.mkdir(exist_ok=True)
+        self.distribution.kernels = False
         for name in compiling.FOLDERS:
             files = compiling.sources(name)
             try:
                 compiling.compile_library(folder / compiling.file_name(name, files), files)
+                self.distribution.kernels = True
             except compiling.NoLibraryError as error:
                 self.announce(f"the {name} are compiled on first use: {error}", level=3)
-                self.distribution.kernels = False
 
 
 class Distribution(setuptools.Distribution):
-    """Belongs to the platform if there is a compiler."""
+    """Belongs to the platform if kernels are in it: before they are compiled, if there is a compiler."""
 
     def __init__(self, attributes=None):
         try:

@@ -177,6 +177,18 @@ def test_a_wheel_without_a_compiler_is_one_for_every_machine(published, tmp_path
     assert not [name for name in zipfile.ZipFile(wheel).namelist() if "/built/" in name]
 
 
+def test_a_wheel_with_one_of_the_libraries_belongs_to_the_platform(published, tmp_path):
+    half = tmp_path / "c++"
+    half.write_text(f'#!/bin/sh\ncase "$*" in *layers.cpp*) exit 1;; esac\nexec {shlex.join(compiler())} "$@" -O0\n')
+    half.chmod(0o755)
+    command = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, published.sdist)
+    succeed(*command, env=os.environ | {"CXX": str(half)})
+    (wheel,) = tmp_path.glob("*.whl")
+    (library,) = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
+    assert "row-kernels" in library
+    assert not wheel.name.endswith("-any.whl")
+
+
 def test_draftcert_is_the_only_top_level_name(published):
     names = {name.split("/")[0] for name in zipfile.ZipFile(published.wheel).namelist()}
     assert {name for name in names if not name.endswith(".dist-info")} == {"draftcert"}
