@@ -42,3 +42,20 @@ def prompts(folder: Path) -> list[list[int]]:
     return [
         tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)["input_ids"] for chat in chats
     ]
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Tokens a pass of every decoding by trees: the proof that it was one."""
+    from draftcert.runtime.trees.decoder import GreedyTreeDecoder
+
+    found: list[float] = []
+    decode = GreedyTreeDecoder._decode
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        result = decode(*arguments, **options)
+        found.append(result.stats.tokens_per_pass)
+        return result
+
+    monkeypatch.setattr(GreedyTreeDecoder, "_decode", counted)
+    return found

@@ -34,20 +34,10 @@ def reference(folder: Path) -> Any:
 
 
 def test_scores_and_answers_are_those_of_the_transformers_model(
-    reference: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[..., None]
+    reference: Any, folder: Path, passes: list[float], record_property: Callable[..., None]
 ):
     from draftcert.integrations import lm_eval as _  # noqa: F401 (registers the model)
-    from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 
-    passes: list[float] = []
-    decode = GreedyTreeDecoder._decode
-
-    def counted(*arguments: Any, **options: Any) -> Any:
-        result = decode(*arguments, **options)
-        passes.append(result.stats.tokens_per_pass)
-        return result
-
-    monkeypatch.setattr(GreedyTreeDecoder, "_decode", counted)
     found = evaluated("draftcert", model_args={"pretrained": str(folder)}, batch_size=3)
     assert found["results"] == reference["results"]
     assert answers(found, WRITTEN) == answers(reference, WRITTEN)

@@ -24,23 +24,6 @@ def greedy(folder: Path) -> Any:
     return pipe(str(folder), folder)(CHATS, **GREEDY)
 
 
-@pytest.fixture
-def passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Tokens a pass of every decoding by trees: the proof that it was one."""
-    from draftcert.runtime.trees.decoder import GreedyTreeDecoder
-
-    found: list[float] = []
-    decode = GreedyTreeDecoder._decode
-
-    def counted(*arguments: Any, **options: Any) -> Any:
-        result = decode(*arguments, **options)
-        found.append(result.stats.tokens_per_pass)
-        return result
-
-    monkeypatch.setattr(GreedyTreeDecoder, "_decode", counted)
-    return found
-
-
 def test_a_pipeline_takes_the_function_and_the_folder(
     greedy: Any, folder: Path, passes: list[float], record_property: Callable[..., None]
 ):
