@@ -5,7 +5,6 @@ What is wrong with the file is an error; what is wrong with an answer is a fault
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
@@ -14,7 +13,7 @@ from typing import Any
 
 from scipy.stats import binom
 
-from ..support.files import read_text, reason
+from ..support.files import parse_json, read_text
 from ..theory.errors import DraftcertError
 from ..theory.numbers import shown
 from .conformance import FORMAT, TRIALS, Case, every_vector, number_of_outcomes
@@ -113,10 +112,7 @@ def _document(path: str | Path) -> dict[str, Any]:
 
 def strict_json(text: str, where: str) -> Any:
     """The JSON document in a text that stands at `where`, refused where a key stands twice or a number is none."""
-    try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise DraftcertError(f"{where}: not JSON ({reason(error)})") from error
+    return parse_json(text, where, object_pairs_hook=_once, parse_constant=_no_number)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

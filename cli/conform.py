@@ -12,7 +12,7 @@ import typer
 from ..support.files import write_whole
 from ..theory.errors import DraftcertError
 from .arguments import A_FILE, A_MODEL, Device, Dtype, output_file
-from .console import Json, err, finish, out, print_json
+from .console import Json, finish, out, print_json, status
 
 
 def conform(
@@ -80,7 +80,7 @@ def _compare(first: Path, second: Path, model: str, dtype: str, device: str, as_
     from ..audit.lossless import compare_outputs
     from ..runtime.models import load_model
 
-    with err.status("loading the model"):
+    with status("loading the model"):
         target = load_model(model, dtype, device)
     compared = list(compare_outputs(target, first, second))
     counts = Counter(each.verdict for each in compared)

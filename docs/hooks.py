@@ -136,11 +136,10 @@ def home(package: str, name: str) -> str:
     if known:
         return f"{module}.{name}"
     for candidate in sorted(each for each in sys.modules if each.startswith("draftcert.")):
-        text = Path(getattr(sys.modules[candidate], "__file__", None) or __file__)
-        defines = f"\n{name} = " in text.read_text(encoding="utf-8") or f"\n{name}: " in text.read_text(
-            encoding="utf-8"
-        )
-        if defines and getattr(sys.modules[candidate], name, None) is value:
+        if getattr(sys.modules[candidate], name, None) is not value:
+            continue
+        text = Path(getattr(sys.modules[candidate], "__file__", None) or __file__).read_text(encoding="utf-8")
+        if f"\n{name} = " in text or f"\n{name}: " in text:
             return f"{candidate}.{name}"
     return f"{package}.{name}"
 

@@ -82,18 +82,13 @@ def domain_lines(domain: Domain) -> tuple[Line, ...]:
         inner = sympy.Interval(each.lower, each.upper, each.open_below, each.open_above or each.upper == sympy.oo)
         if inner is sympy.S.EmptySet or isinstance(inner, sympy.FiniteSet):
             inner = sympy.FiniteSet(each.lower)
-        counts = each.integer and each.lower.is_Integer and each.upper == sympy.oo
-        if counts:
+        unbounded, words = each.upper == sympy.oo, ""
+        if each.integer and each.lower.is_Integer and unbounded:
             inner = sympy.Range(each.lower, sympy.oo)
-        words = (
-            ""
-            if counts
-            else "integer"
-            if each.integer
-            else "finite"
-            if each.open_above and each.upper == sympy.oo
-            else ""
-        )
+        elif each.integer:
+            words = "integer"
+        elif each.open_above and unbounded:
+            words = "finite"
         lines.append(Line(words, relation(r"\in", each.symbol, inner)))
     return tuple(lines)
 

@@ -65,8 +65,8 @@ def accepted_of_logits(rule: Rule, logits: Sequence[float]) -> int:
 def row_of_logits(logits: Sequence[float]) -> ExactRow:
     """The softmax of a row of logits, each weight to 256 bits: equal logits have equal probabilities, -inf has 0.
 
-    So a row of equal and of masked logits is exact, as ties with thresholds are. Another row's decisions are its own
-    but where a probability is within 2^-250 of a threshold.
+    A row of equal and of masked logits is exact, and so are its ties with thresholds. Of any other row a decision can
+    be wrong only where a probability lies within 2^-250 of a threshold.
     """
     top = max(logits)
     if not isfinite(top):

@@ -83,10 +83,7 @@ def writable_folder(path: str | Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DraftcertError(f"cannot write to the folder {path}: {reason(error)}") from error
-    probe = path / ".probe"
-    with replacing(probe) as partial:
-        partial.touch()
-    probe.unlink(missing_ok=True)
+    require_writable(path, folder=True)
     return path
 
 
@@ -272,14 +269,14 @@ def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def parse_json(text: str | bytes, where: str, fault: str = ": not JSON") -> Any:
-    """The JSON document in a text that stands at `where`.
+def parse_json(text: str | bytes, where: str, fault: str = ": not JSON", **hooks: Any) -> Any:
+    """The JSON document in a text that stands at `where`; `hooks` as of `json.loads`.
 
     Raises:
         DraftcertError: it is none, or is nested too deeply; the message tells the `fault`.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, **hooks)
     except (ValueError, RecursionError) as error:
         raise DraftcertError(f"{where}{fault} ({reason(error)})") from error
 

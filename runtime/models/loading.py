@@ -169,15 +169,12 @@ def _quiet() -> Iterator[None]:
         from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
         from transformers import logging
 
-    before, bars, downloads = (
-        logging.get_verbosity(),
-        logging.is_progress_bar_enabled(),
-        not are_progress_bars_disabled(),
-    )
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    downloads = not are_progress_bars_disabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    if downloads:
-        enable_progress_bars()  # those take long, and the line above has ended them, too
+    if downloads:  # their bars were just disabled with transformers' own, and a download may take minutes
+        enable_progress_bars()
     try:
         yield
     finally:

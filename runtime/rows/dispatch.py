@@ -1,7 +1,7 @@
 """Who computes rows of logits: C++ on the CPU, Triton on CUDA, and the reference everywhere else.
 
 All give the same statistics and certificates, with bounds of their own errors; nothing downstream asks who computed
-them.
+them. `operators` calls the C++ (cpu/bindings.py) and the Triton that is loaded here; the reference is for the rest.
 """
 
 from __future__ import annotations
