@@ -213,7 +213,7 @@ M5 = Theorem(
             attained=False,
         ),
     ),
-    formal=("M5_candidates", "M5_candidates_sharp", "M7_lower_bound"),
+    formal=("M5_candidates", "M5_candidates_sharp", "M7_lower_bound", "nothing_accepted"),
 )
 
 _low, _high = (1 - g) / (m + 1), (1 + m * g) / (m + 1)
@@ -332,7 +332,7 @@ M5_TYPICAL = Theorem(
         ),
         RuleBound(TYPICAL, End.SUPREMUM, oo, sharp=False),
     ),
-    formal=("M5t_candidates",),
+    formal=("M5t_candidates", "M5t_candidates_sharp", "M5t_never_whole", "MS_upper_bounds", "nothing_accepted"),
 )
 
 # ---- M3 --------------------------------------------------------------------------------------------------------
