@@ -5,7 +5,7 @@ From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
 From Draftcert Require Import StrictGreedy Margins Trees MeanKL Renyi Orders.
 From Draftcert Require Import Guarantee Search Equality Candidates Runs Sampling Suprema Vocabulary Largest TreeSuprema.
-From Draftcert Require Import JointRange LogLoss Typical.
+From Draftcert Require Import JointRange LogLoss Typical Approached.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -249,3 +249,7 @@ Definition B4_entropy : Statements.B4_entropy := entropy_of_unlisted.
 Definition S2r_convexity : Statements.S2r_convexity := coins_convex.
 Definition S5_recursive_rejection : Statements.S5_recursive_rejection := recursive_rejection.
 Definition S7_level : Statements.S7_level := level_accepts.
+Definition crowded_rows_approached : Statements.crowded_rows_approached := Approached.crowded_rows_approached.
+Definition M5_approached : Statements.M5_approached := threshold_infimum_approached.
+Definition M5t_uniform : Statements.M5t_uniform := typical_uniform.
+Definition M5t_supremum : Statements.M5t_supremum := typical_supremum.

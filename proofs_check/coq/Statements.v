@@ -235,11 +235,24 @@ Definition M5t_candidates_sharp : Prop := forall m eps delta g, (1 <= m)%nat -> 
      (i < m + 1)%nat /\ Rmin eps (delta * exp (sum (seq 0 (m + 1)) (fun j => p j * ln (p j)))) < p i) /\
   certificate (m + 1) [0%nat] m p (runner_up_value m g).
 
+(** At [delta = 1] a uniform target of [1/eps] tokens or more lies on its own threshold. *)
+Definition M5t_uniform : Prop := forall V eps i, (1 <= V)%nat -> 1 <= INR V * eps ->
+  let p := fun _ : nat => / INR V in prob V p /\ p i <= Rmin eps (1 * exp (sum (seq 0 V) (fun j => p j * ln (p j)))).
+
 (** Where the second token of [((1+g)/2, (1-g)/2)] is rejected, no target of this margin is accepted whole. *)
 Definition M5t_never_whole : Prop := forall V a b p eps delta g,
   prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g < 1 -> 0 < delta ->
   (1 - g) / 2 <= eps -> (1 + g) / 2 * ln ((1 - g) / (1 + g)) <= ln delta ->
   exists i, (i < V)%nat /\ p i <= Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))).
+
+(** ... and MS's bounds are approached by [((1+g)/2, (1-g)/2)] and dust, which drives [exp(-H)] to 0. *)
+Definition M5t_supremum : Prop := forall m g eps delta e, (1 <= m)%nat -> 0 <= g < 1 -> 0 < eps -> 0 < delta -> 0 < e ->
+  exists V p c, prob V p /\ p 1%nat = p 0%nat - g /\ (forall j, (1 < j)%nat -> p j <= p 1%nat) /\
+    (forall i, In i [0%nat; 1%nat] <->
+       (i < V)%nat /\ Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))) < p i) /\
+    certificate V [0%nat; 1%nat] m p c /\
+    ((INR m + 2) * g <= INR m -> ln (1 + INR m / 2) + phi g - e < c) /\
+    (INR m <= (INR m + 2) * g -> (1 + g) / 2 * ln (INR m + 1) - e < c).
 
 (** ** M3v, M3pv and M5v: [m + n + 1] tokens, in which the [n] others have to take what is left *)
 Definition M3v_candidates : Prop := forall V A a m n p alpha g x,
@@ -275,6 +288,25 @@ Definition crowded_rows : Prop := forall m n x y z,
     (INR V * y <= 1 -> certificate V (seq 0 (1 + n)) m p (one_ahead m x z)) /\
     (1 <= INR V * y -> certificate V (seq 0 (1 + n)) m p (all_levelled n m x y z)).
 
+(** ... and where the [m] lie on the threshold [alpha p_0 + beta] of a rule that accepts what reaches it, rows in which
+    they lie below it come as close as wanted. They move towards a row without them, which is accepted whole. *)
+Definition crowded_rows_approached : Prop := forall m n x y z x' y' alpha beta e,
+  (1 <= m)%nat -> 0 <= z <= y -> y <= x -> x + INR n * y + INR m * z = 1 -> 0 <= x' -> 0 <= y' -> x' + INR n * y' = 1 ->
+  z = alpha * x + beta -> 0 < alpha * x' + beta <= y' -> alpha * x' + beta <= x' -> 0 < e ->
+  let V := (1 + (n + m))%nat in
+  exists s p c, 0 < s < 1 /\ s <= e /\ prob V p /\ p 0%nat = (1 - s) * x + s * x' /\
+    (forall i, (1 <= i <= n)%nat -> p i = (1 - s) * y + s * y') /\ (forall i, (n < i)%nat -> p i = (1 - s) * z) /\
+    (forall i, In i (seq 0 (1 + n)) <-> (i < V)%nat /\ alpha * p 0%nat + beta <= p i) /\
+    certificate V (seq 0 (1 + n)) m p c /\
+    (INR V * y <= 1 -> c < one_ahead m x z + e) /\ (1 <= INR V * y -> c < all_levelled n m x y z + e).
+
+(** M5's bound is approached by absolute(tau), which accepts a token at [tau]. *)
+Definition M5_approached : Prop := forall m g tau e,
+  (1 <= m)%nat -> 0 < g -> 0 < tau -> g + (INR m + 1) * tau <= 1 -> 0 < e ->
+  exists V p c, prob V p /\ p 1%nat = p 0%nat - g /\ (forall j, (j < V)%nat -> j <> 0%nat -> p j <= p 1%nat) /\
+    (forall i, In i [0%nat] <-> (i < V)%nat /\ tau <= p i) /\ certificate V [0%nat] m p c /\
+    c < one_ahead m (g + tau) tau + e.
+
 (** M3p: dust takes what is left of the mass, and the bound from the first token is attained. *)
 Definition M3p_sharp : Prop := forall m alpha p1,
   (1 <= m)%nat -> 0 < alpha < 1 -> 0 < p1 -> (1 + INR m * alpha) * p1 <= 1 ->
@@ -309,8 +341,8 @@ Definition M5s_upper_bounds : Prop := forall V a b m p x,
 (** ... so that where [p_a >= tau], at the gap [g], no certificate exceeds both the first bound at [p_a = tau], which is
     convex in [p_a], and that of M7s's spike; nor the latter alone where the second token is left where it is. *)
 Definition M5s_no_more : Prop := forall V a b m p x g tau,
-  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> (1 <= m)%nat -> p b = p a - g -> 0 <= g <= tau -> 0 < tau <= p a ->
-  certificate V [a] m p x ->
+  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> (1 <= m)%nat -> p b = p a - g -> 0 <= g <= tau ->
+  0 < tau <= p a -> certificate V [a] m p x ->
   let c := (2 * tau - g) / (INR m + 1) in let raised := tau * ln (tau / c) + (tau - g) * ln ((tau - g) / c) in
   (tau <= INR m * (tau - g) -> x <= (1 + g) / 2 * ln (INR m)) /\
   (INR m * (tau - g) <= tau ->
@@ -602,7 +634,8 @@ Definition S2_coins : Prop := forall V B p l, NoDup B -> (forall i, In i B -> (i
      acceptance V l p q <= 1 - b + s / l).
 
 (** The divergence of two coins is convex, so that the largest [b] is concave in [s]. *)
-Definition S2r_convexity : Prop := forall s b s' b' t, 0 < s < 1 -> 0 < b < 1 -> 0 < s' < 1 -> 0 < b' < 1 -> 0 <= t <= 1 ->
+Definition S2r_convexity : Prop := forall s b s' b' t,
+  0 < s < 1 -> 0 < b < 1 -> 0 < s' < 1 -> 0 < b' < 1 -> 0 <= t <= 1 ->
   let coins s b := s * ln (s / b) + (1 - s) * ln ((1 - s) / (1 - b)) in
   coins (t * s + (1 - t) * s') (t * b + (1 - t) * b') <= t * coins s b + (1 - t) * coins s' b'.
 
@@ -622,7 +655,7 @@ Definition S4_joint_range : Prop := forall D, 0 <= D -> let r := exp (- D) in
   (exists p q, prob 2 p /\ prob 2 q /\ KL_finite 2 p q /\ KL 2 p q = D /\ (0 < D -> ~ KL_finite 2 q p) /\
      1 - sum (seq 0 2) (fun i => sqrt (p i * q i)) = hellinger /\ jensen_shannon 2 p q = shannon).
 
-(** S6: the log-loss of a token [x] that a rule lets pass, [k] being a most likely one and [b] a most likely other one *)
+(** S6: the log-loss of a token [x] that a rule lets pass; [k] is a most likely token, [b] a most likely other one *)
 Definition S6_log_loss : Prop := forall V p k x, prob V p -> (k < V)%nat -> (x < V)%nat -> 0 < p x <= p k ->
   let loss := ln (p k / p x) in
   (forall theta, 0 < theta <= p x -> loss <= ln (p k / theta)) /\
@@ -630,16 +663,19 @@ Definition S6_log_loss : Prop := forall V p k x, prob V p -> (k < V)%nat -> (x <
   (forall t, t < p k -> p k - t <= p x -> loss <= ln (p k / (p k - t))) /\
   (x <> k -> forall tau, 0 < tau <= p x -> loss <= ln ((1 - tau) / tau) /\
      forall b g, (b < V)%nat -> b <> k -> p b = p k - g -> 0 <= g -> (forall j, (j < V)%nat -> j <> k -> p j <= p b) ->
-       (3 * tau <= 1 - g -> loss <= ln ((1 + g - tau) / (2 * tau))) /\ (1 - g <= 3 * tau -> loss <= ln ((g + tau) / tau))).
+       (3 * tau <= 1 - g -> loss <= ln ((1 + g - tau) / (2 * tau))) /\
+       (1 - g <= 3 * tau -> loss <= ln ((g + tau) / tau))).
 
-(** ... attained: by the second token, at [alpha p], at [p - t], which has any loss, and at [tau]; and with the gap [g] *)
+(** ... attained by targets with a token at the threshold; and a second token can have any loss *)
 Definition S6_sharp : Prop :=
-  (forall alpha, 0 < alpha <= 1 -> exists p, prob 2 p /\ p 1%nat = alpha * p 0%nat /\ ln (p 0%nat / p 1%nat) = ln (1 / alpha)) /\
+  (forall alpha, 0 < alpha <= 1 -> exists p, prob 2 p /\ p 1%nat = alpha * p 0%nat /\
+     ln (p 0%nat / p 1%nat) = ln (1 / alpha)) /\
   (forall t p1, 0 <= t < p1 -> 2 * p1 - t <= 1 -> exists V p, prob V p /\ p 0%nat = p1 /\ p 1%nat = p1 - t /\
      forall j, (1 < j)%nat -> p j <= p 1%nat) /\
   (forall L, 0 <= L -> exists p, prob 2 p /\ 0 < p 1%nat <= p 0%nat /\ ln (p 0%nat / p 1%nat) = L) /\
   (forall tau, 0 < tau <= 1 / 2 -> exists p, prob 2 p /\ p 0%nat = 1 - tau /\ p 1%nat = tau) /\
-  (forall g tau, 0 <= g -> 0 < tau -> g + 2 * tau <= 1 -> exists p, prob 3 p /\ p 1%nat = p 0%nat - g /\ p 2%nat <= p 1%nat /\
+  (forall g tau, 0 <= g -> 0 < tau -> g + 2 * tau <= 1 ->
+     exists p, prob 3 p /\ p 1%nat = p 0%nat - g /\ p 2%nat <= p 1%nat /\
      (3 * tau <= 1 - g -> p 2%nat = tau /\ p 0%nat / p 2%nat = (1 + g - tau) / (2 * tau)) /\
      (1 - g < 3 * tau -> p 1%nat = tau /\ p 0%nat / p 1%nat = (g + tau) / tau)).
 
