@@ -248,8 +248,7 @@ def evidence(theorem: Theorem) -> list[tuple[str, str]]:
     if theorem.worked_points:
         found.append(("exact arithmetic", f"worked points: {len(theorem.worked_points)}"))
     said = words_of_coq()
-    found += [(f"formal proof in Coq, {name}", said[name]) for name in theorem.formal]
-    return found if theorem.formal else [*found, ("no formal proof", "nothing of it is stated in Coq")]
+    return found + [(f"formal proof in Coq, {name}", said[name]) for name in theorem.formal]
 
 
 def _subdivides(part: Any) -> bool:

@@ -24,7 +24,7 @@ Proof.
   assert (E : x + INR m * y = (INR m + 1) * c) by (unfold c; field; lra). nra.
 Qed.
 
-(** The slopes of [one_ahead]: it is [u x + m v y], and lies above each of its tangents. *)
+(** The slopes of [one_ahead], which is [u x + m v y]. *)
 Lemma slopes m x y : (1 <= m)%nat -> 0 < y <= x ->
   let c := (x + INR m * y) / (INR m + 1) in let u := ln (x / c) in let v := ln (y / c) in
   0 < c /\ 1 <= x / c /\ 0 < y / c <= 1 /\ x / c + INR m * (y / c) = INR m + 1 /\ 0 <= u /\ v <= 0 /\ u + INR m * v <= 0.
@@ -44,6 +44,18 @@ Proof.
   repeat split; try assumption; [unfold u; rewrite <- ln_1; apply ln_nondecr; lra|lra|lra].
 Qed.
 
+(** It lies above each of its tangents. *)
+Lemma above_tangent m x y x' y' : (1 <= m)%nat -> 0 < y <= x -> 0 < x' -> 0 < y' ->
+  let c := (x + INR m * y) / (INR m + 1) in x' * ln (x / c) + INR m * (y' * ln (y / c)) <= one_ahead m x' y'.
+Proof.
+  intros Hm Hxy Hx' Hy' c. destruct (slopes m x y Hm Hxy) as (_ & HU & HW & E & _). fold c in HU, HW, E.
+  pose proof (pos_INR m) as Hm0. unfold one_ahead. cbv zeta. set (c' := (x' + INR m * y') / (INR m + 1)).
+  assert (Hc' : 0 < c') by (apply Rdiv_lt_0_compat; nra). assert (Ec : (INR m + 1) * c' = x' + INR m * y') by (unfold c'; field; lra).
+  pose proof (scaled_term x' c' (x / c) ltac:(lra) ltac:(lra) ltac:(auto) ltac:(lra)) as h1.
+  pose proof (scaled_term y' c' (y / c) ltac:(lra) ltac:(lra) ltac:(auto) ltac:(lra)) as h2.
+  apply Rmult_le_compat_l with (r := INR m) in h2; [|lra]. rewrite <- E in Ec. lra.
+Qed.
+
 Lemma sum_at_most M p m t : length M = m -> (forall i, In i M -> p i <= t) -> sum M p <= INR m * t.
 Proof. intros <- H. rewrite <- sum_const. now apply sum_le. Qed.
 
@@ -57,14 +69,46 @@ Proof.
   exists M. rewrite ln_1 in H. repeat split; try apply h3; auto; lra.
 Qed.
 
+(** One token against competitors without mass. *)
+Lemma against_nothing V A a m p x : prob V p -> In a A -> (a < V)%nat -> (1 <= m)%nat ->
+  (forall M, NoDup M -> length M = m -> (forall i, In i M -> (i < V)%nat /\ ~ In i A) -> sum M p <= 0) ->
+  certificate V A m p x -> p a * ln (INR m + 1) <= x.
+Proof.
+  intros Hp Ha HaV Hm HS Hx. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
+  pose proof (prob_le_1 V p a Hp HaV) as Hpa. apply Rnot_lt_le. intros Hlt.
+  set (e := Rmin (/ 2) ((p a * ln (INR m + 1) - x) / 3)). pose proof (Rmin_l (/ 2) ((p a * ln (INR m + 1) - x) / 3)) as He1.
+  pose proof (Rmin_r (/ 2) ((p a * ln (INR m + 1) - x) / 3)) as He2. fold e in He1, He2.
+  assert (He : 0 < e) by (apply Rmin_glb_lt; lra).
+  assert (HU : INR m + 1 - INR m * e = (INR m + 1) * (1 - e) + e) by ring. assert (HU1 : 0 <= (INR m + 1) * (/ 2 - e)) by (apply Rmult_le_pos; lra).
+  destruct (tangent V A a m (INR m + 1 - INR m * e) 1 e p x Hp Ha HaV Hm ltac:(lra) (Rle_refl 1) ltac:(lra) ltac:(lra) Hx) as (M & h1 & h2 & h3 & H).
+  specialize (HS M h1 h2 h3). rewrite ln_1 in H.
+  assert (HM0 : sum M p = 0) by (apply Rle_antisym; [assumption|apply sum_nonneg; intros i Hi; now apply Hp, h3]). rewrite HM0 in H.
+  assert (Hln : ln (INR m + 1) - 2 * e <= ln (INR m + 1 - INR m * e)).
+  { apply Rle_trans with (ln ((INR m + 1) * (1 - e))); [|apply ln_nondecr; [apply Rmult_lt_0_compat; lra|lra]].
+    rewrite ln_mult by lra. enough (ln (/ (1 - e)) <= 2 * e) by (rewrite ln_Rinv in * by lra; lra).
+    eapply Rle_trans; [apply ln_le_sub1, Rinv_0_lt_compat; lra|]. apply Rmult_le_reg_r with (1 - e); [lra|].
+    rewrite Rmult_minus_distr_r, Rinv_l by lra. assert (0 <= e * (/ 2 - e)) by (apply Rmult_le_pos; lra). lra. }
+  apply Rmult_le_compat_r with (r := p a) in Hln; [|lra]. assert (e * p a <= e * 1) by (apply Rmult_le_compat_l; lra). lra.
+Qed.
+
 (** The lower bound that M2 to M5 and M7 share: whatever [m] rejected tokens there are, they weigh at most [m b]. *)
 Theorem ahead_bound V A a m b g p x :
-  prob V p -> In a A -> (a < V)%nat -> 0 <= g -> 0 < b -> (1 <= m)%nat ->
+  prob V p -> In a A -> (a < V)%nat -> 0 <= g -> 0 <= b -> (1 <= m)%nat ->
   (forall M, NoDup M -> length M = m -> (forall i, In i M -> (i < V)%nat /\ ~ In i A) ->
      sum M p <= INR m * b /\ sum M p <= INR m * (p a - g)) ->
   certificate V A m p x -> one_ahead m (g + b) b <= x.
 Proof.
-  intros Hp Ha HaV Hg Hb Hm HS Hx. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
+  intros Hp Ha HaV Hg Hb0 Hm HS Hx. assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
+  destruct Hb0 as [Hb|<-].
+  2:{ pose proof (against_nothing V A a m p x Hp Ha HaV Hm ltac:(intros M k1 k2 k3; destruct (HS M k1 k2 k3); lra) Hx) as H.
+      assert (Hga : g <= p a).
+      { destruct Hx as [(q & _ & (M & k1 & k2 & k3 & _) & _) _]. destruct (HS M k1 k2 k3) as [_ k4].
+        assert (0 <= sum M p) by (apply sum_nonneg; intros i Hi; now apply Hp, k3). apply Rmult_le_reg_l with (INR m); lra. }
+      unfold one_ahead. cbv zeta. rewrite !Rplus_0_r, Rmult_0_r, Rmult_0_l, Rmult_0_r, !Rplus_0_r.
+      destruct Hg as [h|<-]; [|rewrite Rmult_0_l; now apply (certificate_nonneg V A m p x)].
+      replace (g / (g / (INR m + 1))) with (INR m + 1) by (field; lra).
+      assert (0 <= ln (INR m + 1)) by (rewrite <- ln_1; apply ln_nondecr; lra).
+      assert (g * ln (INR m + 1) <= p a * ln (INR m + 1)) by (apply Rmult_le_compat_r; lra). lra. }
   destruct (ahead_tangent V A a m (g + b) b p x Hp Ha HaV Hm ltac:(lra) Hx) as (M & HM & Hlen & HM' & H).
   destruct (slopes m (g + b) b Hm ltac:(lra)) as (_ & _ & _ & _ & Hu & _ & Huv).
   destruct (HS M HM Hlen HM') as [S1 S2]. eapply Rle_trans; [|exact H]. unfold one_ahead. cbv zeta.
@@ -115,7 +159,7 @@ Qed.
 (** M5, and M5 with the smaller of two bounds is M7. *)
 Theorem threshold_bound_m : Statements.M5_candidates.
 Proof.
-  intros V A a m p g tau x Hp Ha HaV Hg Htau Hm Hj Hx. apply (ahead_bound V A a m tau g p x); auto.
+  intros V A a m p g tau x Hp Ha HaV Hg Htau Hm Hj Hx. apply (ahead_bound V A a m tau g p x); auto; [lra|].
   intros M _ Hlen HM. split; apply sum_at_most; auto; intros i Hi; destruct (HM i Hi); now apply Hj.
 Qed.
 
@@ -124,8 +168,8 @@ Theorem top_k_bound_m : Statements.M4_candidates.
 Proof.
   intros V A a m p g k x Hp HA HA' Ha Hg Hk Hm Hlevel Hgap Hx b.
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR). pose proof (pos_INR k) as Hk0.
-  assert (Hb : 0 < b) by (apply Rdiv_lt_0_compat; lra).
   assert (Eb : (INR m + INR k) * b = 1 - g) by (unfold b; field; lra).
+  assert (Hb : 0 <= b) by (apply Rmult_le_reg_l with (INR m + INR k); lra).
   apply (ahead_bound V A a m b g p x); auto; [lra|]. intros M HM Hlen HM'.
   assert (S2 : sum M p <= INR m * (p a - g)).
   { apply sum_at_most; auto. intros i Hi. destruct (HM' i Hi) as [h1 h2]. apply Hgap; [assumption|]. intros ->. tauto. }
@@ -187,7 +231,7 @@ Proof.
 Qed.
 
 (** M7 is the case of one accepted token. *)
-Lemma one_ahead_runner_up m g : 0 <= g < 1 ->
+Lemma one_ahead_runner_up m g : 0 <= g <= 1 ->
   let b := (1 - g) / (INR m + 1) in one_ahead m (g + b) b = runner_up_value m g.
 Proof.
   intros Hg b. pose proof (pos_INR m). unfold one_ahead, runner_up_value. cbv zeta.
@@ -201,7 +245,7 @@ Proof.
   intros V A a m p x g Hp Ha HaV Hg Hm Hgap Hx. rewrite <- one_ahead_runner_up by assumption. cbv zeta.
   assert (Hm1 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
   set (b := (1 - g) / (INR m + 1)). assert (Eb : (INR m + 1) * b = 1 - g) by (unfold b; field; lra).
-  apply (ahead_bound V A a m b g p x); auto; [lra|apply Rdiv_lt_0_compat; lra|]. intros M h1 h2 h3.
+  apply (ahead_bound V A a m b g p x); auto; [lra|apply Rmult_le_reg_l with (INR m + 1); lra|]. intros M h1 h2 h3.
   assert (S1 : sum M p <= INR m * (p a - g)) by (apply sum_at_most; auto; intros i Hi; destruct (h3 i Hi); auto).
   assert (S2 : p a + sum M p <= 1).
   { rewrite <- (proj2 Hp), <- sum_cons. apply sum_sub_le; auto using NoDup_seq.
@@ -211,7 +255,7 @@ Proof.
   split; [|assumption]. apply Rmult_le_reg_l with (INR m + 1); [lra|]. nra.
 Qed.
 
-Theorem runner_up_attained m g : (1 <= m)%nat -> 0 <= g < 1 -> let p := flat_family (m + 1) g in
+Theorem runner_up_attained m g : (1 <= m)%nat -> 0 <= g <= 1 -> let p := flat_family (m + 1) g in
   prob (m + 1) p /\ p 0%nat = (1 + INR m * g) / (INR m + 1) /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
   certificate (m + 1) [0%nat] m p (runner_up_value m g).
 Proof.

@@ -146,6 +146,10 @@ Definition acceptance (V : nat) (l : R) (p q : nat -> R) : R := sum (seq 0 V) (f
 (** Total variation. *)
 Definition tv (V : nat) (p q : nat -> R) : R := sum (seq 0 V) (fun i => Rabs (p i - q i)) / 2.
 
+(** Jensen-Shannon. *)
+Definition jensen_shannon (V : nat) (p q : nat -> R) : R :=
+  let m := fun i => (p i + q i) / 2 in (KL V p m + KL V q m) / 2.
+
 (** [x^a] with [0^a = 0]; Coq's [Rpower 0 a] is not 0. *)
 Definition pw (x a : R) : R := if Rlt_dec 0 x then Rpower x a else 0.
 

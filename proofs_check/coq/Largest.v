@@ -2,7 +2,7 @@
 
 From Coq Require Import Reals List Arith Lra Lia.
 From Draftcert Require Statements.
-From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings StrictGreedy Guarantee Candidates.
+From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings StrictGreedy Guarantee Candidates MeanKL.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -141,7 +141,7 @@ Proof.
   { intros i Hi. apply h3 in Hi. apply in_others in Hi. destruct Hi as [k1 k2]. split; [assumption|]. simpl in k2. intuition congruence. }
   assert (EM : length (b :: R) = m) by (cbn [length]; lia).
   assert (Hm1 : INR (length R) = INR m - 1) by (rewrite h2, minus_INR by lia; reflexivity).
-  assert (Hm2 : 2 <= INR m) by (change 2 with (INR 2); now apply le_INR).
+  assert (Hm2 : 1 <= INR m) by (change 1 with (INR 1); now apply le_INR).
   assert (HbR : NoDup (b :: R)) by (constructor; [intros k; now apply (HR b k)|assumption]).
   rewrite <- EM in Hx. split; [intros c|intros Hle].
   - pose proof (lift_bound V [a] (b :: R) [a; b] R p 0 c x Hp Hx) as H. rewrite !sum_cons, !sum_nil, Hm1 in H.
@@ -241,4 +241,13 @@ Proof.
     assert (E : (INR n + 1) * b = 1 - g) by (unfold b; field; lra).
     split; [intros alpha H|intros tau H]; apply Rmult_le_reg_l with (INR n + 1); try lra.
     assert (alpha * ((INR n + 1) * b) = alpha * (1 - g)) by now rewrite E. lra.
+Qed.
+
+Theorem none_accepted : Statements.nothing_accepted.
+Proof.
+  intros V m p Hp Hm. split.
+  - exists p. split; [assumption|]. split; [|split; [intros i _ h; exact h|apply kl_self]].
+    exists (seq 0 m). split; [apply NoDup_seq|]. split; [apply seq_length|]. split; [|intros i a _ []].
+    intros i Hi. apply in_vocab in Hi. split; [lia|intros []].
+  - intros q Hq _ Hf. now apply KL_nonneg.
 Qed.

@@ -46,6 +46,19 @@ Proof.
   rewrite ln_div in h by (try assumption; now apply Rdiv_lt_0_compat). lra.
 Qed.
 
+(** ... and of the log-sum inequality. *)
+Lemma log_sum a b A B : 0 <= a -> 0 <= b -> 0 <= A -> 0 <= B -> (0 < a -> 0 < A) -> (0 < b -> 0 < B) ->
+  (a + b) * ln ((a + b) / (A + B)) <= a * ln (a / A) + b * ln (b / B).
+Proof.
+  intros Ha Hb HA HB HaA HbB. destruct (Req_dec (a + b) 0) as [E|E].
+  { replace a with 0 by lra. replace b with 0 by lra. lra. }
+  assert (Hs : 0 < A + B).
+  { destruct Ha as [h|<-]; [specialize (HaA h); lra|]. destruct Hb as [h|<-]; [specialize (HbB h); lra|lra]. }
+  set (r := (a + b) / (A + B)). assert (Hr : 0 < r) by (apply Rdiv_lt_0_compat; lra).
+  pose proof (scaled_term a A r Ha HA HaA Hr). pose proof (scaled_term b B r Hb HB HbB Hr).
+  assert (r * (A + B) = a + b) by (unfold r; field; lra). lra.
+Qed.
+
 (** Moving the second argument from [r] to [q]. *)
 Lemma gibbs_shift p q r :
   0 <= p -> (0 < p -> 0 < q /\ 0 < r) ->

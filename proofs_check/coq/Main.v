@@ -4,7 +4,8 @@ From Coq Require Import Reals List Arith Lra Lia Sorted.
 From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
 From Draftcert Require Import StrictGreedy Margins Trees MeanKL Renyi Orders.
-From Draftcert Require Import Guarantee Search Equality Candidates Runs Sampling Suprema Vocabulary Largest.
+From Draftcert Require Import Guarantee Search Equality Candidates Runs Sampling Suprema Vocabulary Largest TreeSuprema.
+From Draftcert Require Import JointRange LogLoss Typical Approached.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -153,8 +154,11 @@ Definition B5_same_greedy_token : Statements.B5_same_greedy_token := same_greedy
 
 Theorem B5_logits : Statements.B5_logits.
 Proof.
-  intros z z' V a d Ha Hd Hg j Hj Hja. pose proof (Hd a Ha). pose proof (Hd j Hj). specialize (Hg j Hj Hja).
-  unfold Rabs in *. destruct Rcase_abs, Rcase_abs; lra.
+  intros z z' V a Ha. enough (H : forall w, (forall i j, (i < V)%nat -> (j < V)%nat -> (z i - z' i) - (z j - z' j) <= w) ->
+    (forall j, (j < V)%nat -> j <> a -> w < z a - z j) -> forall j, (j < V)%nat -> j <> a -> z' j < z' a).
+  - split; [exact H|]. intros d Hd. apply H. intros i j Hi Hj. pose proof (Hd i Hi). pose proof (Hd j Hj).
+    unfold Rabs in *. destruct Rcase_abs, Rcase_abs; lra.
+  - intros w Hw Hg j Hj Hja. specialize (Hw a j Ha Hj). specialize (Hg j Hj Hja). lra.
 Qed.
 
 Theorem phi_bounds : Statements.phi_bounds.
@@ -221,10 +225,31 @@ Definition S3_mean : Statements.S3_mean := Sampling.S3_mean.
 Definition first_alone : Statements.first_alone := Largest.first_alone.
 Definition MS_upper_bounds : Statements.MS_upper_bounds := two_accepted.
 Definition M5s_upper_bounds : Statements.M5s_upper_bounds := second_rejected.
+Definition M5s_no_more : Statements.M5s_no_more := threshold_no_more.
+Definition M5s_approached : Statements.M5s_approached := threshold_approached.
 Definition M7s_rows : Statements.M7s_rows := largest_rows.
+Definition M7s_upper_bounds : Statements.M7s_upper_bounds := tree_no_more.
 Definition B2c_attained : Statements.B2c_attained := lorenz_attained.
 Definition B4_upper : Statements.B4_upper := lift_bound.
 Definition MI_all_accepted : Statements.MI_all_accepted := accepted_whole.
 Definition M3p_supremum : Statements.M3p_supremum := alone_supremum.
 Definition S5_block_verification : Statements.S5_block_verification := Sampling.S5_block_verification.
 Definition S7_nobody_accepts_more : Statements.S7_nobody_accepts_more := Sampling.S7_nobody_accepts_more.
+Definition S4_joint_range : Statements.S4_joint_range := joint_range.
+Definition S6_log_loss : Statements.S6_log_loss := log_loss.
+Definition S6_sharp : Statements.S6_sharp := log_loss_sharp.
+Definition S6_along_a_text : Statements.S6_along_a_text := log_loss_along_a_text.
+Definition nothing_accepted : Statements.nothing_accepted := none_accepted.
+Definition M5t_candidates_sharp : Statements.M5t_candidates_sharp := typical_attained_m.
+Definition M5t_never_whole : Statements.M5t_never_whole := typical_never_whole.
+Definition M6_convexity : Statements.M6_convexity := certificate_convex.
+Definition T6_rank : Statements.T6_rank := rank_of_threshold.
+Definition T6_entropy_power : Statements.T6_entropy_power := entropy_power.
+Definition B4_entropy : Statements.B4_entropy := entropy_of_unlisted.
+Definition S2r_convexity : Statements.S2r_convexity := coins_convex.
+Definition S5_recursive_rejection : Statements.S5_recursive_rejection := recursive_rejection.
+Definition S7_level : Statements.S7_level := level_accepts.
+Definition crowded_rows_approached : Statements.crowded_rows_approached := Approached.crowded_rows_approached.
+Definition M5_approached : Statements.M5_approached := threshold_infimum_approached.
+Definition M5t_uniform : Statements.M5t_uniform := typical_uniform.
+Definition M5t_supremum : Statements.M5t_supremum := typical_supremum.

@@ -253,3 +253,26 @@ Proof.
   - rewrite <- HP, Rmult_0_l. rewrite (sum_ext T _ (fun _ => 0)), sum_zero; [lra|]. intros i Hi.
     rewrite (sum_zero_inv T p); [lra|intros j Hj; apply Hp; auto|fold P; lra|assumption].
 Qed.
+
+Theorem entropy_of_unlisted : Statements.B4_entropy.
+Proof.
+  intros T p k Hk HT r H. split; [|split].
+  - unfold Rdiv. rewrite Rmult_1_l, ln_Rinv by assumption. unfold H, r. enough (sum T (fun i => p i * ln (p i)) <= ln k * sum T p) by lra.
+    rewrite <- sum_scal. apply sum_le. intros i Hi. destruct (HT i Hi) as [[h|<-] hk]; [|lra].
+    rewrite (Rmult_comm (ln k)). apply Rmult_le_compat_l; [lra|now apply ln_nondecr].
+  - intros Hr. set (n := INR (length T)). assert (Hn : 0 < n).
+    { apply lt_0_INR. destruct T; [unfold r in Hr; rewrite sum_nil in Hr; lra|simpl; lia]. }
+    assert (Hrn : 0 < r / n) by now apply Rdiv_lt_0_compat.
+    assert (Hle : sum T (fun i => (ln (r / n) + 1) * p i - r / n) <= sum T (fun i => p i * ln (p i))).
+    { apply sum_le. intros i Hi. pose proof (xlnx_tangent (p i) (r / n) (proj1 (HT i Hi)) Hrn). lra. }
+    rewrite sum_minus, sum_scal, sum_const in Hle. fold r n in Hle. replace (n * (r / n)) with r in Hle by (field; lra).
+    unfold H. rewrite ln_div in Hle |- * by assumption. lra.
+  - intros R b HR HTn Hi Hb. destruct (perm_split R T HR HTn Hi) as [S HS]. pose proof (Permutation.Permutation_length HS) as El.
+    rewrite app_length in El. unfold r. rewrite (sum_perm _ _ p HS), sum_app, El, plus_INR.
+    assert (Hn : NoDup (R ++ S)) by (eapply Permutation.Permutation_NoDup; eassumption).
+    replace (INR (length R) + INR (length S) - INR (length R)) with (INR (length S)) by ring.
+    rewrite <- !sum_const. apply Rplus_le_compat; apply sum_le; intros i h; [now apply HT, Hi|]. apply Hb.
+    + apply (Permutation.Permutation_in _ (Permutation.Permutation_sym HS)), in_app_iff. now right.
+    + intros h'. clear - Hn h h'. induction R as [|x R IH]; [easy|]. cbn [app] in Hn. inversion_clear Hn as [|? ? k1 k2].
+      destruct h' as [->|h']; [apply k1, in_app_iff; now right|auto].
+Qed.

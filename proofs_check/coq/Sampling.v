@@ -268,3 +268,38 @@ Proof.
     apply Bool.negb_true_iff, mem_false in Hi'. auto.
   - rewrite <- sum_const. now apply sum_le.
 Qed.
+
+Theorem coins_convex : Statements.S2r_convexity.
+Proof.
+  intros s b s' b' t Hs Hb Hs' Hb' Ht coins. unfold coins.
+  assert (H : forall x y x' y', 0 < x -> 0 < y -> 0 < x' -> 0 < y' ->
+    (t * x + (1 - t) * x') * ln ((t * x + (1 - t) * x') / (t * y + (1 - t) * y')) <= t * (x * ln (x / y)) + (1 - t) * (x' * ln (x' / y'))).
+  { intros x y x' y' h1 h2 h3 h4. destruct (Req_dec t 0) as [->|n0].
+    { replace (0 * x + (1 - 0) * x') with x' by ring. replace (0 * y + (1 - 0) * y') with y' by ring. lra. }
+    destruct (Req_dec t 1) as [->|n1].
+    { replace (1 * x + (1 - 1) * x') with x by ring. replace (1 * y + (1 - 1) * y') with y by ring. lra. }
+    assert (0 < t * x /\ 0 < t * y /\ 0 < (1 - t) * x' /\ 0 < (1 - t) * y') as (k1 & k2 & k3 & k4) by (repeat split; apply Rmult_lt_0_compat; lra).
+    eapply Rle_trans; [apply log_sum; auto; lra|]. replace (t * x / (t * y)) with (x / y) by (field; lra).
+    replace ((1 - t) * x' / ((1 - t) * y')) with (x' / y') by (field; lra). lra. }
+  pose proof (H s b s' b' ltac:(lra) ltac:(lra) ltac:(lra) ltac:(lra)).
+  pose proof (H (1 - s) (1 - b) (1 - s') (1 - b') ltac:(lra) ltac:(lra) ltac:(lra) ltac:(lra)) as h.
+  replace (t * (1 - s) + (1 - t) * (1 - s')) with (1 - (t * s + (1 - t) * s')) in h by ring.
+  replace (t * (1 - b) + (1 - t) * (1 - b')) with (1 - (t * b + (1 - t) * b')) in h by ring. lra.
+Qed.
+
+Theorem recursive_rejection : Statements.S5_recursive_rejection.
+Proof.
+  intros a l Ha Hl. enough (H : 0 <= fold_right Rmult 1 (map (fun r => 1 - r) l) <= 1).
+  { set (P := fold_right _ _ _) in *. assert (0 <= (1 - a) * P <= (1 - a) * 1) by (split; [apply Rmult_le_pos|apply Rmult_le_compat_l]; lra). lra. }
+  induction l as [|r l IH]; cbn [map fold_right]; [lra|]. specialize (IH (fun r h => Hl r (or_intror h))). specialize (Hl r (or_introl eq_refl)).
+  set (P := fold_right _ _ _) in *. assert (0 <= (1 - r) * P <= 1 * P) by (split; [apply Rmult_le_pos|apply Rmult_le_compat_r]; lra). lra.
+Qed.
+
+Theorem level_accepts : Statements.S7_level.
+Proof.
+  intros T f path r d H H1. assert (Hf : sum T f <= sum T (fun i => fold_right Rmult 1 (path i))) by (apply sum_le; intros i Hi; now apply H).
+  apply Rmin_glb; [lra|]. eapply Rle_trans; [exact Hf|]. rewrite <- sum_const. apply sum_le. intros i Hi. destruct (H i Hi) as (<- & h & _).
+  clear - h. enough (0 <= fold_right Rmult 1 (path i) <= r ^ length (path i)) by lra.
+  induction (path i) as [|x l IH]; cbn [fold_right length pow]; [lra|]. specialize (IH (fun y k => h y (or_intror k))).
+  specialize (h x (or_introl eq_refl)). split; [apply Rmult_le_pos|apply Rmult_le_compat]; lra.
+Qed.

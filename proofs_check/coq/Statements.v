@@ -157,11 +157,11 @@ Definition M6_sharp : Prop := forall m g,
 (** ** M7: the gap to the runner-up *)
 
 Definition M7_lower_bound : Prop := forall V A a m p x g,
-  prob V p -> In a A -> (a < V)%nat -> 0 <= g < 1 -> (1 <= m)%nat ->
+  prob V p -> In a A -> (a < V)%nat -> 0 <= g <= 1 -> (1 <= m)%nat ->
   (forall j, (j < V)%nat -> ~ In j A -> p j <= p a - g) -> certificate V A m p x -> runner_up_value m g <= x.
 
 Definition M7_sharp : Prop := forall m g,
-  (1 <= m)%nat -> 0 <= g < 1 ->
+  (1 <= m)%nat -> 0 <= g <= 1 ->
   exists p, prob (m + 1)%nat p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
   certificate (m + 1)%nat [0%nat] m p (runner_up_value m g).
 
@@ -175,7 +175,7 @@ Definition M2_candidates : Prop := forall V A a b m p t g x,
   one_ahead m u (u - t) <= x /\ (g <= INR m * t / (INR m + 1) -> all_levelled 1 m u (u - g) (u - t) <= x).
 
 (** M2 and M3 where the runner-up is rejected: M7's bound, attained *)
-Definition M2_M3_runner_up_rejected : Prop := forall m g, (1 <= m)%nat -> 0 <= g < 1 ->
+Definition M2_M3_runner_up_rejected : Prop := forall m g, (1 <= m)%nat -> 0 <= g <= 1 ->
   exists p, prob (m + 1) p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
   certificate (m + 1) [0%nat] m p (runner_up_value m g) /\
   (forall t, 0 <= t < g -> forall i, In i [0%nat] <-> (i < m + 1)%nat /\ p 0%nat - t <= p i) /\
@@ -195,7 +195,7 @@ Definition M3_candidates_sharp : Prop := forall m alpha g e,
     certificate V [0%nat] m p x /\ x < g / (1 - alpha) * one_ahead m 1 alpha + e.
 
 Definition M4_candidates : Prop := forall V A a m p g k x,
-  prob V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A -> 0 <= g < 1 -> length A = k -> (1 <= m)%nat ->
+  prob V p -> NoDup A -> (forall i, In i A -> (i < V)%nat) -> In a A -> 0 <= g <= 1 -> length A = k -> (1 <= m)%nat ->
   (forall i j, In i A -> (j < V)%nat -> ~ In j A -> p j <= p i) ->
   (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A m p x ->
   let b := (1 - g) / (INR m + INR k) in one_ahead m (g + b) b <= x.
@@ -217,12 +217,42 @@ Definition M5_candidates_sharp : Prop := forall m n g tau,
   exists p, prob (1 + (m + n)) p /\ p 0%nat = g + tau /\ (forall j, j <> 0%nat -> p j <= tau) /\ p 1%nat = tau /\
   certificate (1 + (m + n)) [0%nat] m p (one_ahead m (g + tau) tau).
 
+(** Where nothing is accepted, the target itself is rejected. *)
+Definition nothing_accepted : Prop := forall V m p, prob V p -> (m <= V)%nat -> certificate V [] m p 0.
+
 (** M5t: typical acceptance has the bounds of multiplicative(delta) *)
 Definition M5t_candidates : Prop := forall V A a m p eps delta g x,
   prob V p -> (a < V)%nat -> (forall j, (j < V)%nat -> p j <= p a) -> 0 < delta < 1 -> 0 <= g -> (1 <= m)%nat ->
   (forall i, In i A <-> (i < V)%nat /\ Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))) < p i) ->
   (forall j, (j < V)%nat -> j <> a -> p j <= p a - g) -> certificate V A m p x ->
   g / (1 - delta) * one_ahead m 1 delta <= x /\ p a * one_ahead m 1 delta <= x.
+
+(** ... and M7's, attained, from the margin on at which the competitors of M7's target are rejected *)
+Definition M5t_candidates_sharp : Prop := forall m eps delta g, (1 <= m)%nat -> 0 < delta < 1 -> 0 <= g < 1 ->
+  let b := (1 - g) / (INR m + 1) in b <= eps -> (g + b) * ln (b / (g + b)) <= ln delta ->
+  exists p, prob (m + 1) p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
+  (forall i, In i [0%nat] <->
+     (i < m + 1)%nat /\ Rmin eps (delta * exp (sum (seq 0 (m + 1)) (fun j => p j * ln (p j)))) < p i) /\
+  certificate (m + 1) [0%nat] m p (runner_up_value m g).
+
+(** At [delta = 1] a uniform target of [1/eps] tokens or more lies on its own threshold. *)
+Definition M5t_uniform : Prop := forall V eps i, (1 <= V)%nat -> 1 <= INR V * eps ->
+  let p := fun _ : nat => / INR V in prob V p /\ p i <= Rmin eps (1 * exp (sum (seq 0 V) (fun j => p j * ln (p j)))).
+
+(** Where the second token of [((1+g)/2, (1-g)/2)] is rejected, no target of this margin is accepted whole. *)
+Definition M5t_never_whole : Prop := forall V a b p eps delta g,
+  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g < 1 -> 0 < delta ->
+  (1 - g) / 2 <= eps -> (1 + g) / 2 * ln ((1 - g) / (1 + g)) <= ln delta ->
+  exists i, (i < V)%nat /\ p i <= Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))).
+
+(** ... and MS's bounds are approached by [((1+g)/2, (1-g)/2)] and dust, which drives [exp(-H)] to 0. *)
+Definition M5t_supremum : Prop := forall m g eps delta e, (1 <= m)%nat -> 0 <= g < 1 -> 0 < eps -> 0 < delta -> 0 < e ->
+  exists V p c, prob V p /\ p 1%nat = p 0%nat - g /\ (forall j, (1 < j)%nat -> p j <= p 1%nat) /\
+    (forall i, In i [0%nat; 1%nat] <->
+       (i < V)%nat /\ Rmin eps (delta * exp (sum (seq 0 V) (fun j => p j * ln (p j)))) < p i) /\
+    certificate V [0%nat; 1%nat] m p c /\
+    ((INR m + 2) * g <= INR m -> ln (1 + INR m / 2) + phi g - e < c) /\
+    (INR m <= (INR m + 2) * g -> (1 + g) / 2 * ln (INR m + 1) - e < c).
 
 (** ** M3v, M3pv and M5v: [m + n + 1] tokens, in which the [n] others have to take what is left *)
 Definition M3v_candidates : Prop := forall V A a m n p alpha g x,
@@ -258,6 +288,25 @@ Definition crowded_rows : Prop := forall m n x y z,
     (INR V * y <= 1 -> certificate V (seq 0 (1 + n)) m p (one_ahead m x z)) /\
     (1 <= INR V * y -> certificate V (seq 0 (1 + n)) m p (all_levelled n m x y z)).
 
+(** ... and where the [m] lie on the threshold [alpha p_0 + beta] of a rule that accepts what reaches it, rows in which
+    they lie below it come as close as wanted. They move towards a row without them, which is accepted whole. *)
+Definition crowded_rows_approached : Prop := forall m n x y z x' y' alpha beta e,
+  (1 <= m)%nat -> 0 <= z <= y -> y <= x -> x + INR n * y + INR m * z = 1 -> 0 <= x' -> 0 <= y' -> x' + INR n * y' = 1 ->
+  z = alpha * x + beta -> 0 < alpha * x' + beta <= y' -> alpha * x' + beta <= x' -> 0 < e ->
+  let V := (1 + (n + m))%nat in
+  exists s p c, 0 < s < 1 /\ s <= e /\ prob V p /\ p 0%nat = (1 - s) * x + s * x' /\
+    (forall i, (1 <= i <= n)%nat -> p i = (1 - s) * y + s * y') /\ (forall i, (n < i)%nat -> p i = (1 - s) * z) /\
+    (forall i, In i (seq 0 (1 + n)) <-> (i < V)%nat /\ alpha * p 0%nat + beta <= p i) /\
+    certificate V (seq 0 (1 + n)) m p c /\
+    (INR V * y <= 1 -> c < one_ahead m x z + e) /\ (1 <= INR V * y -> c < all_levelled n m x y z + e).
+
+(** M5's bound is approached by absolute(tau), which accepts a token at [tau]. *)
+Definition M5_approached : Prop := forall m g tau e,
+  (1 <= m)%nat -> 0 < g -> 0 < tau -> g + (INR m + 1) * tau <= 1 -> 0 < e ->
+  exists V p c, prob V p /\ p 1%nat = p 0%nat - g /\ (forall j, (j < V)%nat -> j <> 0%nat -> p j <= p 1%nat) /\
+    (forall i, In i [0%nat] <-> (i < V)%nat /\ tau <= p i) /\ certificate V [0%nat] m p c /\
+    c < one_ahead m (g + tau) tau + e.
+
 (** M3p: dust takes what is left of the mass, and the bound from the first token is attained. *)
 Definition M3p_sharp : Prop := forall m alpha p1,
   (1 <= m)%nat -> 0 < alpha < 1 -> 0 < p1 -> (1 + INR m * alpha) * p1 <= 1 ->
@@ -285,9 +334,28 @@ Definition MS_upper_bounds : Prop := forall V A a b m p g x,
 
 (** Only the first token is accepted, and the second is levelled with it or left where it is. *)
 Definition M5s_upper_bounds : Prop := forall V a b m p x,
-  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> (2 <= m)%nat -> certificate V [a] m p x ->
+  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> (1 <= m)%nat -> certificate V [a] m p x ->
   (let c := (p a + p b) / (INR m + 1) in x <= p a * ln (p a / c) + p b * ln (p b / c)) /\
   (p a <= INR m * p b -> x <= p a * ln (INR m)).
+
+(** ... so that where [p_a >= tau], at the gap [g], no certificate exceeds both the first bound at [p_a = tau], which is
+    convex in [p_a], and that of M7s's spike; nor the latter alone where the second token is left where it is. *)
+Definition M5s_no_more : Prop := forall V a b m p x g tau,
+  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> (1 <= m)%nat -> p b = p a - g -> 0 <= g <= tau ->
+  0 < tau <= p a -> certificate V [a] m p x ->
+  let c := (2 * tau - g) / (INR m + 1) in let raised := tau * ln (tau / c) + (tau - g) * ln ((tau - g) / c) in
+  (tau <= INR m * (tau - g) -> x <= (1 + g) / 2 * ln (INR m)) /\
+  (INR m * (tau - g) <= tau ->
+     ((INR m + 1) * g <= INR m - 1 -> x <= Rmax raised ((1 + g) / 2 * ln (INR m))) /\
+     (INR m - 1 <= (INR m + 1) * g -> x <= Rmax raised (ln ((INR m + 1) / 2) + phi g)) /\
+     (m = 1%nat -> x <= raised)).
+
+(** ... and the first bound is approached where dust takes what is left of the mass. *)
+Definition M5s_approached : Prop := forall m g tau e,
+  (1 <= m)%nat -> 0 <= g < tau -> 2 * tau <= 1 + g -> INR m * (tau - g) <= tau -> 0 < e ->
+  let c := (2 * tau - g) / (INR m + 1) in
+  exists V p x, prob V p /\ p 0%nat = tau /\ p 1%nat = tau - g /\ (forall j, (1 < j)%nat -> p j <= p 1%nat) /\
+    certificate V [0%nat] m p x /\ tau * ln (tau / c) + (tau - g) * ln ((tau - g) / c) - e < x.
 
 (** M7s: the two families whose larger certificate is the supremum *)
 Definition M7s_rows : Prop := forall m g, (2 <= m)%nat -> 0 <= g <= 1 ->
@@ -296,6 +364,14 @@ Definition M7s_rows : Prop := forall m g, (2 <= m)%nat -> 0 <= g <= 1 ->
   (exists p, prob (m + 1) p /\ p 0%nat = (1 + g) / 2 /\ p 1%nat = (1 - g) / 2 /\ (forall j, (1 < j)%nat -> p j = 0) /\
     ((INR m + 1) * g <= INR m - 1 -> certificate (m + 1) [0%nat] m p ((1 + g) / 2 * ln (INR m))) /\
     (INR m - 1 <= (INR m + 1) * g -> certificate (m + 1) [0%nat] m p (ln ((INR m + 1) / 2) + phi g))).
+
+(** ... and no certificate exceeds both; [b] is the runner-up, at the gap [g]. *)
+Definition M7s_upper_bounds : Prop := forall V a b m p x g,
+  prob V p -> (a < V)%nat -> (b < V)%nat -> b <> a -> p b = p a - g -> 0 <= g ->
+  (forall j, (j < V)%nat -> j <> a -> p j <= p b) -> (1 <= m)%nat -> certificate V [a] m p x ->
+  let y := (1 - g) / INR V in let dust := one_ahead m (g + y) y in
+  ((INR m + 1) * g <= INR m - 1 -> x <= Rmax dust ((1 + g) / 2 * ln (INR m))) /\
+  (INR m - 1 <= (INR m + 1) * g -> x <= Rmax dust (ln ((INR m + 1) / 2) + phi g)).
 
 (** MI: what is accepted whole. additive(t) accepts all where [g <= 2 t - 1]; the [B] besides [a] can be accepted by
     multiplicative(alpha), or reach [tau], only for small gaps, and then the flat row does it. *)
@@ -317,6 +393,11 @@ Definition M6_upper_bound : Prop := forall V a m p x b g,
      forall i, In i M -> b <= p i) ->
   certificate V [a] m p x -> x <= g * ln (INR m + 1).
 
+(** The certificate is convex on targets with the same worst competitors: a mixture has no more than the mean. *)
+Definition M6_convexity : Prop := forall V A M p p' w x x' y,
+  prob V p -> prob V p' -> 0 <= w <= 1 -> disjoint_sets V A M -> least V A M p x -> least V A M p' x' ->
+  certificate V A (length M) (fun i => w * p i + (1 - w) * p' i) y -> y <= w * x + (1 - w) * x'.
+
 Definition M6_supremum : Prop := forall m g e, (1 <= m)%nat -> 0 < g < 1 -> 0 < e ->
   exists V, forall N, (V <= N)%nat -> exists p x, prob N p /\ (forall j, j <> 0%nat -> p j = p 0%nat - g) /\
   certificate N [0%nat] m p x /\ g * ln (INR m + 1) - e < x.
@@ -337,6 +418,22 @@ Definition T6_inclusions : Prop := forall V p k i,
   (forall alpha, 0 <= alpha <= 1 -> alpha * p k <= p i -> p k - (1 - alpha) / (1 + alpha) <= p i) /\
   (forall tau, 0 <= tau <= 1 / 2 -> tau <= p i ->
      p k - (1 - 2 * tau) <= p i /\ tau / (1 - tau) * p k <= p i).
+
+(** No more than [1/tau] tokens are accepted by absolute(tau). *)
+Definition T6_rank : Prop := forall V p T tau,
+  prob V p -> NoDup T -> (forall i, In i T -> (i < V)%nat /\ tau <= p i) -> INR (length T) * tau <= 1.
+
+(** The threshold of the typical rule, with a floor [f] of the probabilities in its logarithm, from one token's
+    probability [s]; and the logarithm of [s] less that of this bound *)
+Definition T6_entropy_power : Prop :=
+  (forall V p x f, prob V p -> (x < V)%nat -> 0 <= f ->
+     let s := p x in let E := sum (seq 0 V) (fun i => p i * ln (p i + f)) in
+     E <= s * ln (s + f) + (1 - s) * ln (1 - s + f) /\ (0 < f -> ln f <= E)) /\
+  let G f s := ln s - s * ln (s + f) - (1 - s) * ln (1 - s + f) in
+  (forall f s s' t, 0 <= f -> 0 < s <= 1 -> 0 < s' <= 1 -> 0 <= t <= 1 ->
+     t * G f s + (1 - t) * G f s' <= G f (t * s + (1 - t) * s')) /\
+  (forall s s', 0 < s <= s' -> s' <= 1 / 2 -> G 0 s <= G 0 s') /\
+  (forall s, 1 / 2 <= s <= 1 -> 0 <= G 0 s).
 
 (** ** T7: [a] accepted, [b] the most likely rejected token *)
 Definition T7_two_point : Prop := forall V A a b p x,
@@ -486,15 +583,24 @@ Definition B4_lumped : Prop := forall V p q T,
   prob V p -> prob V q -> KL_finite V p q -> NoDup T -> (forall i, In i T -> (i < V)%nat) ->
   sum T p * ln (sum T p / sum T q) <= sum T (fun i => p i * ln (p i / q i)).
 
+(** What the tokens [T], each at most [k], add to the entropy; and all but those of [R] are at most [b]. *)
+Definition B4_entropy : Prop := forall T p k, 0 < k -> (forall i, In i T -> 0 <= p i <= k) ->
+  let r := sum T p in let H := - sum T (fun i => p i * ln (p i)) in
+  r * ln (1 / k) <= H /\ (0 < r -> H <= r * ln (INR (length T) / r)) /\
+  (forall R b, NoDup R -> NoDup T -> incl R T -> (forall i, In i T -> ~ In i R -> p i <= b) ->
+     r <= INR (length R) * k + (INR (length T) - INR (length R)) * b).
+
 (** ** B5: a second evaluation keeps the greedy token: by divergence, and by logits *)
 Definition B5_same_greedy_token : Prop := forall V a p p' x,
   certificate V [a] 1%nat p x -> prob V p' -> KL_finite V p p' -> KL V p p' < x ->
   forall j, (j < V)%nat -> j <> a -> p' j < p' a.
 
-Definition B5_logits : Prop := forall (z z' : nat -> R) V a d,
-  (a < V)%nat -> (forall j, (j < V)%nat -> Rabs (z j - z' j) <= d) ->
-  (forall j, (j < V)%nat -> j <> a -> 2 * d < z a - z j) ->
-  forall j, (j < V)%nat -> j <> a -> z' j < z' a.
+(** ... where the noise spans [w] between any two tokens, or is at most [d] *)
+Definition B5_logits : Prop := forall (z z' : nat -> R) V a, (a < V)%nat ->
+  (forall w, (forall i j, (i < V)%nat -> (j < V)%nat -> (z i - z' i) - (z j - z' j) <= w) ->
+     (forall j, (j < V)%nat -> j <> a -> w < z a - z j) -> forall j, (j < V)%nat -> j <> a -> z' j < z' a) /\
+  (forall d, (forall j, (j < V)%nat -> Rabs (z j - z' j) <= d) ->
+     (forall j, (j < V)%nat -> j <> a -> 2 * d < z a - z j) -> forall j, (j < V)%nat -> j <> a -> z' j < z' a).
 
 (** ** S1 to S3: speculative sampling with lenience [l] accepts all but what is drafted too often *)
 Definition S1_acceptance : Prop := forall V l p q,
@@ -527,6 +633,12 @@ Definition S2_coins : Prop := forall V B p l, NoDup B -> (forall i, In i B -> (i
   (forall b, 0 < s < 1 -> 0 < b < 1 -> exists q, prob V q /\ KL_finite V p q /\ sum B q = b /\ KL V p q = coins b /\
      acceptance V l p q <= 1 - b + s / l).
 
+(** The divergence of two coins is convex, so that the largest [b] is concave in [s]. *)
+Definition S2r_convexity : Prop := forall s b s' b' t,
+  0 < s < 1 -> 0 < b < 1 -> 0 < s' < 1 -> 0 < b' < 1 -> 0 <= t <= 1 ->
+  let coins s b := s * ln (s / b) + (1 - s) * ln ((1 - s) / (1 - b)) in
+  coins (t * s + (1 - t) * s') (t * b + (1 - t) * b') <= t * coins s b + (1 - t) * coins s' b'.
+
 (** S3: contexts of weights [w] *)
 Definition S3_mean : Prop := forall N V (p q : nat -> nat -> R) w u v,
   prob N w -> 0 < u < v ->
@@ -534,14 +646,62 @@ Definition S3_mean : Prop := forall N V (p q : nat -> nat -> R) w u v,
   (1 - u + ln v - sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n))) / (v - u) <=
   sum (seq 0 N) (fun n => w n * acceptance (V n) ((v - u) / ln (v / u)) (p n) (q n)).
 
+(** S4: the largest squared Hellinger distance and Jensen-Shannon divergence at a KL of at most [D]; and two tokens that
+    attain both, whose reverse KL is infinite *)
+Definition S4_joint_range : Prop := forall D, 0 <= D -> let r := exp (- D) in
+  let hellinger := 1 - sqrt r in let shannon := ln 2 + (r * ln r - (1 + r) * ln (1 + r)) / 2 in
+  (forall V p q, prob V p -> prob V q -> KL_finite V p q -> KL V p q <= D ->
+     1 - sum (seq 0 V) (fun i => sqrt (p i * q i)) <= hellinger /\ jensen_shannon V p q <= shannon) /\
+  (exists p q, prob 2 p /\ prob 2 q /\ KL_finite 2 p q /\ KL 2 p q = D /\ (0 < D -> ~ KL_finite 2 q p) /\
+     1 - sum (seq 0 2) (fun i => sqrt (p i * q i)) = hellinger /\ jensen_shannon 2 p q = shannon).
+
+(** S6: the log-loss of a token [x] that a rule lets pass; [k] is a most likely token, [b] a most likely other one *)
+Definition S6_log_loss : Prop := forall V p k x, prob V p -> (k < V)%nat -> (x < V)%nat -> 0 < p x <= p k ->
+  let loss := ln (p k / p x) in
+  (forall theta, 0 < theta <= p x -> loss <= ln (p k / theta)) /\
+  (forall alpha, 0 < alpha -> alpha * p k <= p x -> loss <= ln (1 / alpha)) /\
+  (forall t, t < p k -> p k - t <= p x -> loss <= ln (p k / (p k - t))) /\
+  (x <> k -> forall tau, 0 < tau <= p x -> loss <= ln ((1 - tau) / tau) /\
+     forall b g, (b < V)%nat -> b <> k -> p b = p k - g -> 0 <= g -> (forall j, (j < V)%nat -> j <> k -> p j <= p b) ->
+       (3 * tau <= 1 - g -> loss <= ln ((1 + g - tau) / (2 * tau))) /\
+       (1 - g <= 3 * tau -> loss <= ln ((g + tau) / tau))).
+
+(** ... attained by targets with a token at the threshold; and a second token can have any loss *)
+Definition S6_sharp : Prop :=
+  (forall alpha, 0 < alpha <= 1 -> exists p, prob 2 p /\ p 1%nat = alpha * p 0%nat /\
+     ln (p 0%nat / p 1%nat) = ln (1 / alpha)) /\
+  (forall t p1, 0 <= t < p1 -> 2 * p1 - t <= 1 -> exists V p, prob V p /\ p 0%nat = p1 /\ p 1%nat = p1 - t /\
+     forall j, (1 < j)%nat -> p j <= p 1%nat) /\
+  (forall L, 0 <= L -> exists p, prob 2 p /\ 0 < p 1%nat <= p 0%nat /\ ln (p 0%nat / p 1%nat) = L) /\
+  (forall tau, 0 < tau <= 1 / 2 -> exists p, prob 2 p /\ p 0%nat = 1 - tau /\ p 1%nat = tau) /\
+  (forall g tau, 0 <= g -> 0 < tau -> g + 2 * tau <= 1 ->
+     exists p, prob 3 p /\ p 1%nat = p 0%nat - g /\ p 2%nat <= p 1%nat /\
+     (3 * tau <= 1 - g -> p 2%nat = tau /\ p 0%nat / p 2%nat = (1 + g - tau) / (2 * tau)) /\
+     (1 - g < 3 * tau -> p 1%nat = tau /\ p 0%nat / p 1%nat = (g + tau) / tau)).
+
+(** ... and summed along a text *)
+Definition S6_along_a_text : Prop := forall N V (p : nat -> nat -> R) (k x : nat -> nat) (theta : nat -> R),
+  (forall n, (n < N)%nat -> prob (V n) (p n) /\ (k n < V n)%nat /\ (x n < V n)%nat /\ 0 < theta n <= p n (x n)) ->
+  sum (seq 0 N) (fun n => ln (p n (k n) / p n (x n))) <= sum (seq 0 N) (fun n => ln (p n (k n) / theta n)).
+
 (** S5: what block verification keeps of tokens with the ratios [l], beside what is kept token by token *)
 Definition S5_block_verification : Prop := forall l, (forall r, In r l -> 0 <= r) ->
   fold_left (fun P r => P * Rmin 1 r) l 1 <= fold_left (fun P r => Rmin 1 (P * r)) l 1 <= 1.
+
+(** ... and a first candidate accepted with [a], later ones with those of [l] where all before were rejected *)
+Definition S5_recursive_rejection : Prop := forall a l, 0 <= a <= 1 -> (forall r, In r l -> 0 <= r <= 1) ->
+  a <= 1 - (1 - a) * fold_right Rmult 1 (map (fun r => 1 - r) l) <= 1.
 
 (** S7: nodes [T] of a tree, each accepted with no more than the probability of its path, and as many likeliest ones *)
 Definition S7_nobody_accepts_more : Prop := forall T L (accepted path : nat -> R),
   NoDup T -> NoDup L -> length T = length L -> (forall i, In i T -> accepted i <= path i) ->
   (forall i j, In i L -> In j T -> ~ In j L -> path j <= path i) -> sum T accepted <= sum L path.
+
+(** ... on one level, where no token of a path has more than [r] *)
+Definition S7_level : Prop := forall T (accepted : nat -> R) (path : nat -> list R) r d,
+  (forall i, In i T -> length (path i) = d /\ (forall x, In x (path i) -> 0 <= x <= r) /\
+     accepted i <= fold_right Rmult 1 (path i)) ->
+  sum T (fun i => fold_right Rmult 1 (path i)) <= 1 -> sum T accepted <= Rmin 1 (INR (length T) * r ^ d).
 
 (** ** phi *)
 Definition phi_bounds : Prop := forall x,

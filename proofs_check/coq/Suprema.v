@@ -151,20 +151,7 @@ Proof.
     assert (Exz : z = g + ts) by (unfold ts; lra).
     destruct (slopes m (g + tau) tau Hm ltac:(lra)) as (Hc & _ & HW & _ & Hu & Hv & Huv).
     set (c := (g + tau + INR m * tau) / (INR m + 1)) in *.
-    (* the tangent at [tau] *)
-    assert (Htan : z * ln ((g + tau) / c) + INR m * (ts * ln (tau / c)) <= one_ahead m z ts).
-    { unfold one_ahead. cbv zeta. set (c' := (z + INR m * ts) / (INR m + 1)).
-      assert (Hc' : 0 < c') by (apply Rdiv_lt_0_compat; nra).
-      assert (Hgen : forall w r, 0 < w -> 0 < r -> w - c' * (r / c) <= w * ln (w / c') - w * ln (r / c)).
-      { intros w r hw hr. assert (hr' : 0 < c' * (r / c)) by (apply Rmult_lt_0_compat; [assumption|now apply Rdiv_lt_0_compat]).
-        pose proof (gibbs_term w (c' * (r / c)) ltac:(lra) ltac:(lra) ltac:(auto)) as k.
-        replace (w / (c' * (r / c))) with ((w / c') / (r / c)) in k by (field; lra).
-        rewrite ln_div in k by (apply Rdiv_lt_0_compat; lra). lra. }
-      pose proof (Hgen z (g + tau) Hz ltac:(lra)) as k1. pose proof (Hgen ts tau Hts ltac:(lra)) as k2.
-      apply Rmult_le_compat_l with (r := INR m) in k2; [|lra].
-      assert (k3 : c' * ((g + tau) / c) + INR m * (c' * (tau / c)) = z + INR m * ts).
-      { unfold c', c. field. split; [lra|]. nra. }
-      lra. }
+    pose proof (above_tangent m (g + tau) tau z ts Hm ltac:(lra) Hz Hts) as Htan. cbv zeta in Htan. fold c in Htan.
     set (u := ln ((g + tau) / c)) in *. set (v := ln (tau / c)) in *.
     assert (Hval : one_ahead m (g + tau) tau = (g + tau) * u + INR m * (tau * v)) by reflexivity.
     assert (Hcle : c <= 1).

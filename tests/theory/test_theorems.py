@@ -20,6 +20,7 @@ def test_a_theorem_says_what_it_is(name):
     assert theorem.title
     assert theorem.statement.endswith(".")
     assert theorem.hypotheses
+    assert theorem.formal
     assert not any(isinstance(claim, Formal) for claim in theorem.conclusions)
 
 

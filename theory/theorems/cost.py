@@ -112,6 +112,7 @@ S6 = Theorem(
             Evident(log((1 - tau) * _passed / (tau * top))),
         ),
     ),
+    formal=("S6_log_loss", "S6_sharp", "S6_along_a_text"),
 )
 
 # ---- S7 --------------------------------------------------------------------------------------------------------
@@ -170,6 +171,6 @@ S7 = Theorem(
             ),
         ),
     ),
-    formal=("S7_nobody_accepts_more",),
+    formal=("S7_nobody_accepts_more", "S7_level"),
     citation="draftcert; compare arXiv 2512.11718",
 )

@@ -213,7 +213,7 @@ M5 = Theorem(
             attained=False,
         ),
     ),
-    formal=("M5_candidates", "M5_candidates_sharp", "M7_lower_bound"),
+    formal=("M5_candidates", "M5_candidates_sharp", "M5_approached", "M7_lower_bound", "nothing_accepted"),
 )
 
 _low, _high = (1 - g) / (m + 1), (1 + m * g) / (m + 1)
@@ -332,7 +332,15 @@ M5_TYPICAL = Theorem(
         ),
         RuleBound(TYPICAL, End.SUPREMUM, oo, sharp=False),
     ),
-    formal=("M5t_candidates",),
+    formal=(
+        "M5t_candidates",
+        "M5t_candidates_sharp",
+        "M5t_never_whole",
+        "M5t_uniform",
+        "M5t_supremum",
+        "MS_upper_bounds",
+        "nothing_accepted",
+    ),
 )
 
 # ---- M3 --------------------------------------------------------------------------------------------------------
@@ -528,5 +536,5 @@ M2 = Theorem(
             attained=False,
         ),
     ),
-    formal=("M2_candidates", "crowded_rows", "M7_lower_bound", "M2_M3_runner_up_rejected"),
+    formal=("M2_candidates", "crowded_rows", "crowded_rows_approached", "M7_lower_bound", "M2_M3_runner_up_rejected"),
 )

@@ -194,7 +194,7 @@ T6 = Theorem(
             "more candidates: larger",
         ),
     ),
-    formal=("T6_order", "T6_typical_contains_multiplicative", "T6_inclusions"),
+    formal=("T6_order", "T6_typical_contains_multiplicative", "T6_inclusions", "T6_rank", "T6_entropy_power"),
 )
 
 _TO_ADDITIVE, _ABSOLUTE_TO_ADDITIVE, _ABSOLUTE_TO_MULTIPLICATIVE, _ENTROPY = (

@@ -368,5 +368,5 @@ B4 = Theorem(
             "the largest value for two unlisted tokens",
         ),
     ),
-    formal=("T6_order", "B4_multipliers", "B4_upper", "B4_lumped"),
+    formal=("T6_order", "B4_multipliers", "B4_upper", "B4_lumped", "B4_entropy"),
 )

@@ -219,7 +219,7 @@ S2_ROW = Theorem(
             SumProof(facts=(log(_inside), log(_outside))),
         ),
     ),
-    formal=("S2_coins",),
+    formal=("S2_coins", "S2r_convexity"),
 )
 
 # ---- S3 --------------------------------------------------------------------------------------------------------
@@ -307,6 +307,6 @@ S5 = Theorem(
             Evident((1 - _alpha) * _later),
         ),
     ),
-    formal=("S5_block_verification",),
+    formal=("S5_block_verification", "S5_recursive_rejection"),
     citation="Sun et al., arXiv 2403.10444 (block verification); Miao et al., arXiv 2305.09781 (recursive rejection)",
 )

@@ -418,5 +418,5 @@ M3_TOP = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: (1 - alpha) * top, b: alpha * top}),),
-    formal=("M3_candidates", "M3p_sharp", "first_alone", "M3p_supremum", "T4_ceiling"),
+    formal=("M3_candidates", "M3p_sharp", "M7_lower_bound", "M7_sharp", "first_alone", "M3p_supremum", "T4_ceiling"),
 )

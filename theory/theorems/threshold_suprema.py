@@ -146,5 +146,5 @@ M5_LARGE = Theorem(
         ),
         *both_ends(RULE, S.Zero, (Range(tau, (1 + g) / 2, S.One, open_below=True),)),
     ),
-    formal=("M5s_upper_bounds",),
+    formal=("M5s_upper_bounds", "M5s_no_more", "M5s_approached", "nothing_accepted"),
 )

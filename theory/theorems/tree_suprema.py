@@ -340,5 +340,5 @@ M7_LARGE = Theorem(
     ),
     establishes=(Establishes(ONE_AGAINST_MANY),),
     bounds=(RuleBound(RULE, End.SUPREMUM, (_DUST, *SPIKES), (_SEVERAL_CANDIDATES,)),),
-    formal=("M7s_rows",),
+    formal=("M7s_rows", "M7s_upper_bounds", "M6_upper_bound", "M6_supremum"),
 )

@@ -226,7 +226,7 @@ M6 = Theorem(
         ),
     ),
     establishes=(Establishes(TREE_LAST_MARGIN), Establishes(TREE_RATIO, parameter=e)),
-    formal=("M6_lower_bound", "M6_sharp", "M6_upper_bound", "M6_supremum"),
+    formal=("M6_lower_bound", "M6_sharp", "M6_upper_bound", "M6_supremum", "M6_convexity"),
     bounds=(
         RuleBound(
             RULE,

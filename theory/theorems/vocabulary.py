@@ -170,7 +170,7 @@ M5_VOCABULARY = Theorem(
             attained=False,
         ),
     ),
-    formal=("M5v_candidates", "crowded_rows"),
+    formal=("M5v_candidates", "crowded_rows", "crowded_rows_approached"),
 )
 
 # ---- M3, the margin known --------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ M3_VOCABULARY = Theorem(
             sharp=False,
         ),
     ),
-    formal=("M3v_candidates", "crowded_rows"),
+    formal=("M3v_candidates", "crowded_rows", "crowded_rows_approached"),
 )
 
 # ---- M3, the first token known ---------------------------------------------------------------------------------
@@ -325,8 +325,8 @@ M3_TOP_VOCABULARY = Theorem(
     statement=(
         "M3p in V = m + n + 1 tokens, n >= 1, with A = 1 + m alpha: the infimum is the same for p_1 >= (m+1)/(A V), "
         "where the n others can take what is left, x = (1 - A p_1)/n each, without being pooled. For smaller p_1 it "
-        "is the certificate of (p_1, x, ..., x) against m competitors alpha p_1, all pooled; p_1 >= 1/(A + n) since x "
-        "<= p_1, and below that nothing is rejected by m candidates."
+        "is the certificate of (p_1, x, ..., x) against m competitors alpha p_1, all pooled, approached; p_1 > 1/(A + "
+        "n) since x < p_1, and up to that nothing is rejected by m candidates."
     ),
     hypotheses=("every rejected token is below alpha p_1", _COUNTED),
     derivation=(),
@@ -373,5 +373,5 @@ M3_TOP_VOCABULARY = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: top - alpha * top, b: alpha * top}),),
-    formal=("M3_candidates", "M3pv_candidates", "crowded_rows"),
+    formal=("M3_candidates", "M3pv_candidates", "crowded_rows", "crowded_rows_approached"),
 )
