@@ -222,6 +222,15 @@ DEPLOYED = (
     ),
     Deployment(
         "vllm-ascend",
+        "FLY_VERIFY of the greedy kernel (in a later commit than the others here, which have no such option)",
+        "x = argmax p; else if an entropy is at least a threshold, x is allowed and the next positions of a window match",
+        "vllm_fly",
+        f"{STRICT} at temperature 0: what strict greedy accepts, it does too",
+        "What is overridden: that depends on later drafts, so on the drafter, and on how much of the draft is left.",
+        "vllm-project/vllm-ascend, reject_sample.py, rejection_greedy_sample_triton, commit 05226dfc",
+    ),
+    Deployment(
+        "vllm-ascend",
         'rejection_sample_method "synthetic"',
         "a coin of the configured rate",
         None,
