@@ -223,7 +223,7 @@ DEPLOYED = (
     Deployment(
         "vllm-ascend",
         "FLY_VERIFY of the greedy kernel (in a later commit than the others here, which have no such option)",
-        "x = argmax p; else if an entropy is at least a threshold, x is allowed and the next positions of a window match",
+        "x = argmax p; else if an entropy reaches a threshold, x is allowed and the next positions of a window match",
         "vllm_fly",
         f"{STRICT} at temperature 0: what strict greedy accepts, it does too",
         "What is overridden: that depends on later drafts, so on the drafter, and on how much of the draft is left.",
