@@ -11,7 +11,7 @@ from .judge import Judge
 from .measure import RULES
 from .recommendation import Recommendation, Setting, Wanted, evaluate
 from .records import Audit
-from .serving import Drafts
+from .serving import Drafts, Largest, Served
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,8 @@ class Answer:
     code: str = ""
 
 
-def answers(
-    audit: Audit, wanted: Wanted, found: Sequence[Recommendation], drafts: Sequence[Drafts]
-) -> Iterator[Answer]:
-    """The answers in the order that a reader asks; `found` and `drafts` are empty where no mean KL is known."""
+def answers(audit: Audit, wanted: Wanted, found: Sequence[Recommendation]) -> Iterator[Answer]:
+    """The answers in the order that a reader asks; `found` is empty where no mean KL is known."""
     yield _guaranteed(audit, wanted, evaluate(audit, Judge(audit), parse_rule(RULES[0]), 1, wanted))
     if not found:
         yield Answer(
@@ -51,7 +49,7 @@ def answers(
     counted = "" if best.setting.measured is None else f", counted: {_share(best.setting.measured)}"
     acceptance = f"{wanted.by}: {_share(best.setting.reached(wanted.by))}{'' if wanted.by == 'measured' else counted}"
     yield Answer("What to set", short, f"{text} ({acceptance}). Its settings:", best.settings)
-    yield _cost(best.setting, drafts)
+    yield _cost(best.setting)
 
 
 _OWN_OUTPUT = "The output is the target's own greedy output, token for token"
@@ -83,23 +81,39 @@ def _guaranteed(audit: Audit, wanted: Wanted, strict: Setting) -> Answer:
     )
 
 
-def _cost(setting: Setting, drafts: Sequence[Drafts]) -> Answer:
+def _cost(setting: Setting) -> Answer:
     if setting.risk == 0:
-        short, text = "Nothing in quality", f"{_OWN_OUTPUT}."
-    else:
-        short = f"{_share(setting.risk)} of positions can depart from the target"
-        loss = "without a bound" if math.isinf(setting.log_loss) else f"of at most {setting.log_loss:.3g} nats a token"
-        text = f"There a token can pass that the target ranks lower, at a log-loss {loss} on average."
-    if drafts:
-        best = max(drafts, key=lambda each: each.break_even * each.length)
-        first = min(drafts, key=lambda each: each.length)
-        text += (
-            f" In time: drafts of {first.length} to {best.length} tokens give {first.tokens:.3g} to {best.tokens:.3g} "
-            "tokens a pass of the target (strict greedy, one candidate). Drafting is slower than the target alone once "
-            f"a draft step costs {first.break_even:.2g} of a pass with the former, {best.break_even:.2g} with the "
-            "latter."
+        return Answer("What it costs", "Nothing in quality", f"{_OWN_OUTPUT}.")
+    loss = "without a bound" if math.isinf(setting.log_loss) else f"of at most {setting.log_loss:.3g} nats a token"
+    return Answer(
+        "What it costs",
+        f"{_share(setting.risk)} of positions can depart from the target",
+        f"There a token can pass that the target ranks lower, at a log-loss {loss} on average.",
+    )
+
+
+def worth(drafts: Sequence[Drafts], alone: Largest | None, served: Served | None) -> Answer:
+    """Whether a drafter is worth serving, and what share of the possible it reaches."""
+    question, first = "Is it worth serving", min(drafts, key=lambda each: each.length)
+    best = max(drafts, key=lambda each: each.tokens) if served is None else served.drafts
+    possible = (
+        f"No drafter can have more than {best.most:.3g} at this length under strict greedy: this one reaches "
+        f"{_share(best.share)} of the possible"
+    )
+    if alone is not None and alone.share is not None:
+        possible += (
+            f"; when sampling at temperature 1, {_share(alone.share)} of the {_share(alone.most)} that nobody exceeds "
+            f"with {_candidates(alone.candidates)}"
         )
-    return Answer("What it costs", short, text)
+    if served is not None:
+        return Answer(question, f"{served.speed_up:.2f} times the target alone", f"{served}. {possible}.")
+    return Answer(
+        question,
+        f"{best.tokens:.3g} tokens a pass of the target",
+        f"With drafts of {best.length} tokens, one candidate; {first.tokens:.3g} with {first.length}. {possible}. "
+        f"Drafting is slower than the target alone once a draft step costs {first.break_even:.2g} of a pass with the "
+        f"shortest, {best.break_even:.2g} with the longest. With --draft-cost the best length and width are told.",
+    )
 
 
 def _share(value: float) -> str:
@@ -109,4 +123,8 @@ def _share(value: float) -> str:
 
 def _told(setting: Setting) -> str:
     """A rule and its number of candidates."""
-    return f"{setting.rule} and {'one candidate' if setting.candidates == 1 else f'{setting.candidates} candidates'}"
+    return f"{setting.rule} and {_candidates(setting.candidates)}"
+
+
+def _candidates(number: int) -> str:
+    return "one candidate" if number == 1 else f"{number} candidates"

@@ -67,6 +67,7 @@ def check_answers(path: str | Path) -> Conformance:
         DraftcertError: no such file, or not of the format: not JSON, a key twice, of other vectors, no suite, an
             unknown suite or case, a suite's case that is answered though the suite is not named.
 
+    >>> import json
     >>> vectors = every_vector()
     >>> answers = {case["id"]: case["expected"] for case in vectors["cases"] if case["suite"] == "greedy/tree"}
     >>> head = {"format": vectors["format"], "vectors_sha256": vectors["sha256"], "engine": "mine 1.0"}

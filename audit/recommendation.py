@@ -16,12 +16,13 @@ import mpmath
 
 from ..numerics import MeanKLGuarantee, sampling_acceptance
 from ..numerics.enclosure import Enclosure
-from ..theory import DraftcertError, Rule
+from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.errors import Argument
 from ..theory.names import unknown_name
 from ..theory.presets import PRESETS
 from .judge import Judge
 from .records import Audit
+from .serving import MOST_NODES
 
 MEASURES = ("guaranteed", "certified", "measured")
 """By the mean-KL theorem; by KL < C position by position; as counted."""
@@ -71,8 +72,8 @@ class System:
 
 
 TREE_WIDTHS = (1, 2, 4, 8)
-DEPTH, MOST_NODES = 4, 64
-"""Levels of a tree, fewer where its nodes would be more than a GPU checks in about the time of one."""
+DEPTH = 4
+"""Levels of a tree, fewer where its nodes would be more than `MOST_NODES`."""
 
 
 def _sglang(candidates: int) -> str:
@@ -285,6 +286,48 @@ def promise(wanted: Wanted) -> Iterable[str]:
         "Not promised: other prompts, text that differs from the target's own (all positions were measured on it), "
         "speed, and the quality of what a relaxed rule lets pass."
     )
+
+
+SWEPT = {
+    "multiplicative": ("0.9", "0.7", "0.5", "0.3", "0.2", "0.1", "0.05", "0.02"),
+    "additive": ("0.02", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5"),
+    "absolute": ("0.9", "0.7", "0.5", "0.3", "0.2", "0.1", "0.05", "0.02"),
+    "top_m": ("1", "2", "3", "4", "6", "8"),
+}
+"""Parameters of the rules that are compared by what they cost."""
+TYPICAL_KL = 0.1
+"""The mean KL to compare at where no drafter was audited."""
+
+
+@dataclass(frozen=True)
+class Traded:
+    """A rule with one candidate: the acceptance that a mean KL guarantees, for the log-loss it allows a token."""
+
+    rule: str
+    family: str
+    log_loss: float
+    guaranteed: float
+
+
+def trade_off(audit: Audit, mean_kl: float) -> list[Traded]:
+    """The rules of `SWEPT`, without those that allow any loss at some position."""
+    judge, found = Judge(audit), []
+    for family, values in SWEPT.items():
+        for rule in (parse_rule(f"{family}({value})") for value in values):
+            judged = judge(rule, 1)
+            if math.isfinite(log_loss := float(judged.log_loss.mean())):
+                guaranteed = float(MeanKLGuarantee(judged.certificates).acceptance(mean_kl))
+                found.append(Traded(str(rule), family, log_loss, guaranteed))
+    return found
+
+
+def best_trades(traded: Iterable[Traded]) -> list[Traded]:
+    """Those than which none has more acceptance for as little log-loss, by log-loss."""
+    best: list[Traded] = []
+    for each in sorted(traded, key=lambda each: (each.log_loss, -each.guaranteed)):
+        if not best or each.guaranteed > best[-1].guaranteed:
+            best.append(each)
+    return best
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from .answer import Answer
 from .figures import draw
 from .recommendation import Wanted
 from .records import Audit
+from .serving import Costs
 from .tables import Section, Table, contents
 
 
@@ -42,10 +43,11 @@ class AuditReport:
         return "\n".join([*told, "", *facts])
 
 
-def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditReport:
+def write_report(folder: str | Path, wanted: Wanted | None = None, costs: Costs | None = None) -> AuditReport:
     """Write `report.html`, `report.md` and `report.json` into the folder of a finished audit.
 
-    The same audit gives the same bytes. `wanted`: the acceptance the recommendation aims at.
+    The same audit gives the same bytes. `wanted`: the acceptance the recommendation aims at; `costs`: of a draft step
+    and of a check, for which the fastest drafts are told.
 
     Raises:
         DraftcertError: no finished audit in the folder, or matplotlib or jinja2 are missing.
@@ -55,7 +57,7 @@ def write_report(folder: str | Path, wanted: Wanted | None = None) -> AuditRepor
         from markupsafe import Markup
 
     audit = Audit.open(folder)
-    lead, parts = contents(audit, wanted or Wanted())
+    lead, parts = contents(audit, wanted or Wanted(), costs)
     facts = _facts(audit)
     templates = files("draftcert.audit") / "templates"
     environment = jinja2.Environment(

@@ -14,13 +14,23 @@ import numpy as np
 
 from ..numerics import MeanKLGuarantee, margin_bounds
 from ..theory import parse_rule
-from .answer import Answer, answers
+from .answer import Answer, answers, worth
 from .judge import Judge
 from .measure import RULES
 from .published import MODELS, PUBLISHED, Published
-from .recommendation import Recommendation, Wanted, nodes_per_accepted, promise, recommend, sampling
+from .recommendation import (
+    SWEPT,
+    TYPICAL_KL,
+    Recommendation,
+    Wanted,
+    nodes_per_accepted,
+    promise,
+    recommend,
+    sampling,
+    trade_off,
+)
 from .records import Audit
-from .serving import Drafts, drafts_by_length
+from .serving import Costs, Drafts, Largest, Served, drafts_by_length, largest_acceptance
 
 STRICT = RULES[0]
 PERCENTILES = ("p5", "p25", "p50", "p75", "p95")
@@ -73,15 +83,25 @@ class Section:
     tables: list[Table] = field(default_factory=list)
 
 
-def contents(audit: Audit, wanted: Wanted) -> tuple[list[Answer], list[Section]]:
+def contents(audit: Audit, wanted: Wanted, costs: Costs | None = None) -> tuple[list[Answer], list[Section]]:
     """Everything a report says, in order: first what it comes to, then what that rests on."""
     judged_by = audit.has_draft or wanted.mean_kl is not None
     settings = recommend(audit, wanted) if judged_by else []
     drafts = drafts_by_length(audit) if audit.has_draft else []
-    return list(answers(audit, wanted, settings, drafts)), _sections(audit, wanted, settings, drafts)
+    largest = largest_acceptance(audit)
+    lead = list(answers(audit, wanted, settings))
+    if drafts:
+        lead.append(worth(drafts, next(iter(largest), None), Served.fastest(audit, costs) if costs else None))
+    return lead, _sections(audit, wanted, settings, drafts, largest)
 
 
-def _sections(audit: Audit, wanted: Wanted, settings: list[Recommendation], drafts: list[Drafts]) -> list[Section]:
+def _sections(
+    audit: Audit,
+    wanted: Wanted,
+    settings: list[Recommendation],
+    drafts: list[Drafts],
+    largest: list[Largest],
+) -> list[Section]:
     found = [
         Section("settings", "Recommended settings", *_recommendation(wanted, settings)),
         Section(
@@ -119,7 +139,7 @@ def _sections(audit: Audit, wanted: Wanted, settings: list[Recommendation], draf
             "With sampling at temperature 1, a position accepts one of a drafter's m likeliest tokens with at most the "
             "mass of the target's m likeliest, however good the drafter. Drafts that are sampled are not bound by it, "
             "and greedy decoding accepts at most the drafts' length.",
-            [ceiling(audit)],
+            [ceiling(largest, audit.has_draft)],
         ),
         Section(
             "undecided",
@@ -425,57 +445,32 @@ def _recommendation(wanted: Wanted, found: list[Recommendation]) -> tuple[str, l
     return " ".join(promise(wanted)), [numbers, configuration]
 
 
-SWEPT = {
-    "multiplicative": ("0.9", "0.7", "0.5", "0.3", "0.2", "0.1", "0.05", "0.02"),
-    "additive": ("0.02", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5"),
-    "absolute": ("0.9", "0.7", "0.5", "0.3", "0.2", "0.1", "0.05", "0.02"),
-    "top_m": ("1", "2", "3", "4", "6", "8"),
-}
-"""Parameters of the rules that are compared by what they cost."""
-TYPICAL_KL = 0.1
-"""The mean KL to compare at where no drafter was audited."""
-
-
 def acceptance_and_cost(audit: Audit) -> Table:
     """Guaranteed acceptance against the log-loss allowed, by rule and parameter."""
-    judge, mean_kl = Judge(audit), audit.mean_kl if audit.has_draft else TYPICAL_KL
-    rows = []
-    for family, values in SWEPT.items():
-        for value in values:
-            judged = judge(rule := parse_rule(f"{family}({value})"), 1)
-            cost = float(judged.log_loss.mean())
-            if np.isfinite(cost):
-                guaranteed = float(MeanKLGuarantee(judged.certificates).acceptance(mean_kl))
-                rows.append([str(rule), cost, *(guaranteed if name == family else None for name in SWEPT)])
+    mean_kl = audit.mean_kl if audit.has_draft else TYPICAL_KL
     return Table(
         "acceptance_and_cost",
         "Guaranteed acceptance against log-loss allowed",
         f"One candidate, a drafter of mean KL {mean_kl:.3g} nats. Of two rules with the same acceptance the one "
         "further left lets less pass. Rules that allow any loss at some position are left out.",
         ("rule", "log-loss allowed", *SWEPT),
-        rows,
+        [
+            [each.rule, each.log_loss, *(each.guaranteed if family == each.family else None for family in SWEPT)]
+            for each in trade_off(audit, mean_kl)
+        ],
         Chart("log-loss allowed", tuple(SWEPT), "log-loss allowed, nats a token", "guaranteed acceptance"),
     )
 
 
-def ceiling(audit: Audit) -> Table:
+def ceiling(largest: list[Largest], drafted: bool) -> Table:
     """The mass of the target's likeliest tokens, and of the drafter's among the kept ones."""
-    masses = np.exp(audit.column("top_logprobs"))
-    most = masses.cumsum(1).mean(0)
-    candidates = [m for m in audit.configuration.grid.candidates if m <= masses.shape[1]]
-    rows: list[list[Any]] = [[m, float(most[m - 1])] for m in candidates]
-    if audit.has_draft:
-        ranks = audit.column("draft_target_ranks")
-        kept = np.where(ranks <= masses.shape[1], np.take_along_axis(masses, ranks.clip(max=masses.shape[1]) - 1, 1), 0)
-        reached = kept.cumsum(1).mean(0)
-        rows = [[m, bound, float(reached[m - 1]), float(reached[m - 1] / bound)] for m, bound in rows]
     return Table(
         "largest_acceptance",
         "Largest possible acceptance under sampling",
         "The target's mean mass on its m likeliest tokens, and on the m likeliest of the drafter where the audit kept "
         "their probabilities: what this drafter reaches of it.",
-        ("candidates", "at most", *(("this drafter", "share") if audit.has_draft else ())),
-        rows,
+        ("candidates", "at most", *(("this drafter", "share") if drafted else ())),
+        [[each.candidates, each.most, *((each.reached, each.share) if drafted else ())] for each in largest],
     )
 
 
@@ -493,15 +488,22 @@ def sampled(audit: Audit) -> Table:
 
 def worth_serving(drafts: list[Drafts]) -> Table:
     """Tokens a pass by the length of the drafts, and what a draft step may cost."""
+    columns = ("length", "tokens a pass", "low", "high", "guaranteed", "at most", "share", "break-even cost")
     return Table(
         "tokens_a_pass",
         "Tokens a pass by length of the drafts",
-        "As counted on the target's text, with a 95 % interval over prompts and with what the mean KL guarantees. A "
-        "draft step that costs less than the break-even share of a target pass makes serving faster, if a check costs "
-        "one pass.",
-        ("length", "tokens a pass", "low", "high", "guaranteed", "break-even cost"),
-        [[each.length, each.tokens, each.low, each.high, each.guaranteed, each.break_even] for each in drafts],
-        Chart("length", ("tokens a pass", "low", "high", "guaranteed"), "length of the drafts", "tokens a pass"),
+        "As counted on the target's text, with a 95 % interval over prompts and with what the mean KL guarantees; at "
+        "most what a drafter that is never wrong has, and the share of it that this one reaches. A draft step that "
+        "costs less than the break-even share of a target pass makes serving faster, if a check costs one pass.",
+        columns,
+        [
+            [
+                *(each.length, each.tokens, each.low, each.high, each.guaranteed),
+                *(each.most, each.share, each.break_even),
+            ]
+            for each in drafts
+        ],
+        Chart("length", columns[1:6], "length of the drafts", "tokens a pass"),
     )
 
 

@@ -112,6 +112,11 @@ Device = Annotated[
         help="cpu, cuda, cuda:1, or auto (spread over all GPUs).", callback=checked(_device), metavar="DEVICE"
     ),
 ]
+DraftCost = Annotated[
+    float | None,
+    typer.Option(help="Cost of a draft step in passes of the target: is the drafter worth serving, and how?"),
+]
+VerifyCost = Annotated[float, typer.Option(help="Cost of a pass that checks a draft, in passes over a token.")]
 Processes = Annotated[int, typer.Option(min=1, help="Local processes that share the prompts.")]
 Ray = Annotated[str | None, typer.Option(help="Address of a Ray cluster that shares the prompts.")]
 

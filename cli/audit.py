@@ -8,8 +8,10 @@ import typer
 from rich.table import Table
 
 from ..support.text import visible
+from ..theory.errors import Argument, DraftcertError
 from .arguments import (
     Device,
+    DraftCost,
     Dtype,
     Processes,
     Prompts,
@@ -17,6 +19,7 @@ from .arguments import (
     Rule,
     Rules,
     Target,
+    VerifyCost,
     drafter_option,
     input_file,
     output_folder,
@@ -43,6 +46,8 @@ def audit(
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Greedy tokens per prompt.")] = 64,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts.")] = None,
     acceptance: Annotated[float, typer.Option(help="Acceptance the recommendation aims at.")] = 0.8,
+    draft_cost: DraftCost = None,
+    verify_cost: VerifyCost = 1.0,
     dtype: Dtype = "float32",
     device: Device = "cpu",
     processes: Processes = 1,
@@ -59,15 +64,20 @@ def audit(
     from ..audit.measure import CANDIDATES, RULES, Grid
     from ..audit.recommendation import Wanted
     from ..audit.run import Configuration
+    from ..audit.serving import Costs
 
     wanted = Wanted(acceptance)
+    if drafter is None and draft_cost is not None:
+        raise DraftcertError(Argument("draft_cost", draft_cost), ": without a drafter nothing costs so: give --drafter")
+    costs = None if draft_cost is None else Costs(draft_cost, verify_cost)
     grid = Grid(tuple(rules or RULES), tuple(candidates or CANDIDATES))
     configuration = Configuration(target, drafter, max_new_tokens, dtype, device, grid)
-    run_and_report(folder, configuration, list(islice(read_prompts(prompts), limit)), wanted, processes, ray, as_json)
+    chosen = list(islice(read_prompts(prompts), limit))
+    run_and_report(folder, configuration, chosen, wanted, processes, ray, as_json, costs)
 
 
 def run_and_report(
-    folder: Path, configuration, prompts, wanted, processes: int, ray: str | None, as_json: bool
+    folder: Path, configuration, prompts, wanted, processes: int, ray: str | None, as_json: bool, costs=None
 ) -> None:
     """Measure with a progress bar, write the report and say where it is."""
     from ..audit.report import write_report
@@ -84,7 +94,7 @@ def run_and_report(
             ray=ray,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    report = write_report(folder, wanted)
+    report = write_report(folder, wanted, costs)
     if as_json:
         print_json(report.summary)
     else:

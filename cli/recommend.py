@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .arguments import DraftCost, VerifyCost
 from .console import Json, finish, out, print_json
 
 
@@ -16,12 +17,8 @@ def recommend(
     log_loss: Annotated[
         float | None, typer.Option(help="Budget: nats a token that a rule may allow on average, such as 0.1.")
     ] = None,
-    draft_cost: Annotated[
-        float | None, typer.Option(help="Cost of a draft step in passes of the target: is the drafter worth serving?")
-    ] = None,
-    verify_cost: Annotated[
-        float, typer.Option(help="Cost of a pass that checks a draft, in passes over a token.")
-    ] = 1.0,
+    draft_cost: DraftCost = None,
+    verify_cost: VerifyCost = 1.0,
     as_json: Json = False,
 ) -> None:
     """For each system the rule, parameters and number of candidates that reach an acceptance at least risk.
@@ -33,18 +30,18 @@ def recommend(
 
     Example: draftcert recommend audit-out --acceptance 0.9 --by measured
     """
-    from ..audit.recommendation import Wanted, promise, sampling
+    from ..audit.recommendation import Wanted, best_trades, promise, sampling, trade_off
     from ..audit.recommendation import recommend as recommended
     from ..audit.records import Audit
     from ..audit.report import readable
-    from ..audit.serving import Costs, best_length, drafts_by_length
+    from ..audit.serving import Costs, Served
 
     wanted = Wanted(acceptance, by, mean_kl, log_loss)
     audit = Audit.open(folder)
     found = recommended(audit, wanted)
     sampled = sampling(audit, mean_kl)
-    costs = None if draft_cost is None else Costs(draft_cost, verify_cost)
-    best = None if costs is None else best_length(drafts_by_length(audit), costs)
+    traded = trade_off(audit, audit.mean_kl if mean_kl is None else mean_kl)
+    served = None if draft_cost is None else Served.fastest(audit, Costs(draft_cost, verify_cost))
     if as_json:
         documents = [
             {
@@ -62,14 +59,8 @@ def recommend(
                 "wanted": vars(wanted),
                 "recommendations": documents,
                 "sampling": [vars(each) for each in sampled],
-                "serving": None
-                if costs is None or best is None
-                else {
-                    **vars(best),
-                    "break_even": best.break_even,
-                    "speed_up": costs.speed_up(best.length, best.tokens),
-                    "speed_up_interval": [costs.speed_up(best.length, tokens) for tokens in (best.low, best.high)],
-                },
+                "acceptance_and_cost": [vars(each) for each in traded],
+                "serving": None if served is None else served.as_dict(),
                 "promise": list(promise(wanted)),
             }
         )
@@ -91,13 +82,11 @@ def recommend(
             out.print(
                 f"speculative sampling, lenience {each.lenience}: guaranteed {readable(each.guaranteed)}{counted}"
             )
-        if costs is not None and best is not None:
-            fast, low, high = (costs.speed_up(best.length, tokens) for tokens in (best.tokens, best.low, best.high))
-            out.print(
-                f"drafts of {best.length} tokens are the fastest: {readable(best.tokens)} tokens a pass, {fast:.2f} "
-                f"times the target alone (95 %: {low:.2f} to {high:.2f}); worth it while a draft step costs less than "
-                f"{readable(best.break_even)} of a target pass, if a check costs one"
-            )
+        out.print("most acceptance guaranteed for the log-loss allowed, one candidate (the report plots every rule):")
+        for each in best_trades(traded):
+            out.print(f"  {each.rule}: {readable(each.guaranteed)} for {readable(each.log_loss)} nats a token")
+        if served is not None:
+            out.print(str(served))
         for sentence in promise(wanted):
             out.print(sentence)
     finish(any(each.reached for each in found))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ..theory.imports import lazy_names
 from .acceptance import MeanKLGuarantee, guaranteed_acceptance, mean_kl_for
-from .ceiling import most_accepted
+from .ceiling import most_accepted, most_tokens
 from .certificate import ExactCertificate, certificate
 from .cost import log_loss, log_loss_bound
 from .joint_range import kl_for_divergence
@@ -37,6 +37,7 @@ __all__ = [
     "margin_bounds",
     "mean_kl_for",
     "most_accepted",
+    "most_tokens",
     "sampling_acceptance",
     "threshold_acceptance",
     "validate",

@@ -113,6 +113,15 @@ DEPLOYED = (
         "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh, commit 120affb9",
     ),
     Deployment(
+        "SGLang",
+        "speculative-use-rejection-sampling (EAGLE, chains; off by default on CUDA)",
+        "probability min(1, p/q)",
+        None,
+        SAMPLING,
+        "p is the target after temperature, top-k and top-p: so must be the one whose KL is known.",
+        "sgl-project/sglang, pull request 26312; speculative/reject_sampling.py, commit 0c23aa80",
+    ),
+    Deployment(
         "TensorRT-LLM",
         "by default, one-model drafters",
         "x is the token that was sampled from the target; the draft is the drafter's argmax",
@@ -140,6 +149,18 @@ DEPLOYED = (
         "the relaxed rule, behind an opening one still strictly. So the relaxed certificate holds from the pass after "
         "the opening token on; strict greedy's holds everywhere.",
         "NVIDIA/TensorRT-LLM, mtp.py, commit 23ee85ee, and mtpKernels.cu, mtpRelaxedAcceptanceKernel",
+    ),
+    Deployment(
+        "TensorRT-LLM",
+        "EAGLE in a TensorRT engine, greedy_sampling=False (not among the options of 1.4)",
+        "x is the token that was sampled from the target without tokens of p < min(posterior_threshold, "
+        "posterior_alpha exp(-H))",
+        None,
+        f"{TARGET_COIN}, of the target that is left",
+        "That target is not the model's, so its KL is another one. Unlike Medusa's rule it does not accept every token "
+        "above the threshold.",
+        "NVIDIA/TensorRT-LLM, eagleSampleAndAcceptDraftTokensPlugin.cpp and kernels/speculativeDecoding/common.cu, "
+        "maskLogitsBasedOnEntropyKernel and acceptDraftTokensByIdsWithPaths",
     ),
     Deployment(
         "llama.cpp",
@@ -181,12 +202,14 @@ DEPLOYED = (
         "vllm-ascend",
         "enable_entropy_verify (off by default)",
         "probability min(1, p/(l q)) with l = min(exp(-posterior_alpha H(p)), posterior_threshold), .4 and .95",
-        None,
-        "sampling_acceptance(kl, l, probabilities=row) at a row; sampling_acceptance(kl, posterior_threshold) for any "
-        "target, since a smaller lenience accepts more; certificate of absolute(posterior_threshold) for what is "
-        "accepted whatever the coin, since p(x) >= l is enough",
-        "The entropy has a floor inside its logarithm and is taken before top-k and top-p.",
-        "vllm-project/vllm-ascend, pull request 9772; reject_sample.py, commit 182b75ea",
+        "vllm_ascend_entropy",
+        f"{STRICT} of what is accepted whatever the coin, p(x) >= posterior_threshold; sampling_acceptance(kl, l, "
+        "probabilities=row) at a row; sampling_acceptance(kl, posterior_threshold) for any target, since a smaller "
+        "lenience accepts more",
+        "The rest of p(x) >= l, which is certain too. The entropy has a floor inside its logarithm and is taken before "
+        "top-k and top-p; with enable_reduce_sample the kernel leaves it out.",
+        "vllm-project/vllm-ascend, pull request 9772; reject_sample.py, rejection_random_sample_kernel, commit "
+        "182b75ea",
     ),
     Deployment(
         "vllm-ascend",
@@ -196,6 +219,24 @@ DEPLOYED = (
         f"{SAMPLING}, as a lower bound (S5): coins that pass token by token pass here",
         "How much more it accepts.",
         "vllm-project/vllm-ascend, reject_sample.py, rejection_random_sample_block_verify_kernel, commit 182b75ea",
+    ),
+    Deployment(
+        "vllm-ascend",
+        "FLY_VERIFY of the greedy kernel (in a later commit than the others here, which have no such option)",
+        "x = argmax p; else if an entropy reaches a threshold, x is allowed and the next positions of a window match",
+        "vllm_fly",
+        f"{STRICT} at temperature 0: what strict greedy accepts, it does too",
+        "What is overridden: that depends on later drafts, so on the drafter, and on how much of the draft is left.",
+        "vllm-project/vllm-ascend, reject_sample.py, rejection_greedy_sample_triton, commit 05226dfc",
+    ),
+    Deployment(
+        "vllm-ascend",
+        'rejection_sample_method "synthetic"',
+        "a coin of the configured rate",
+        None,
+        "none is needed: the rate is set, for benchmarks",
+        "The output is not the target's: a draft is accepted whatever the target says.",
+        "vllm-project/vllm-ascend, reject_sample.py, SYNTHETIC_MODE, commit 182b75ea",
     ),
     Deployment(
         "Medusa",
@@ -208,12 +249,13 @@ DEPLOYED = (
     ),
     Deployment(
         "Cactus",
-        "a budget delta (published)",
-        "probability min(1, (p + a bonus that grows with delta)/q)",
-        None,
-        f"{SAMPLING}, as a lower bound: the bonus only raises p",
-        "How much more it accepts; what it recovers after a rejection.",
-        "Hao and Mou, arXiv 2604.04987",
+        "--delta, a budget of divergence",
+        "probability min(1, h/q) with h = min(1, p + sqrt(2 delta p (1 - p)))",
+        "cactus",
+        f"{STRICT} of what is accepted whatever the coin, p(x) >= 1/(1 + 2 delta); else {SAMPLING}, as a lower bound: "
+        "h is at least p",
+        "How much more it accepts where h < 1; what it recovers after a rejection.",
+        "MANGA-UOFA/Cactus, cactus/cactus.py, commit 3b01b816; Hao and Mou, arXiv 2604.04987",
     ),
     Deployment(
         "Fuzzy speculative decoding",

@@ -149,7 +149,7 @@ def _targets(narrow: Rule, wide: Rule) -> Iterator[Target]:
             else:
                 numbers.add(value)
     known = sorted(numbers)
-    inside = [value for value in known if 0 < value < 1]
+    inside = [value for value in known if 0 < value < 1] or [Rational(1, 2)]
     products = sorted({a * b for a, b in product(inside, inside)} - numbers)
     ratios = [Integer(2), Integer(0), *known] if narrow.needs_logits | wide.needs_logits else [Integer(2)]
 

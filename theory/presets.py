@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from .errors import DraftcertError
+from .exact import rational
+from .numbers import shown
 from .rule import Rule, bind
 from .rules import RULES
 
@@ -48,6 +51,15 @@ class Preset:
 
 MEDUSA_FLOOR = "1/100000"
 """What Medusa and vLLM add to every probability inside the logarithm (1e-5)."""
+
+
+def _cactus(delta: Any) -> Rule:
+    """Tokens whose probability Cactus raises to one: `p + sqrt(2 delta p (1 - p)) >= 1`."""
+    budget = rational(delta, "cactus: delta")
+    if budget < 0:
+        raise DraftcertError(f"cactus: delta = {shown(delta)} is negative, and no budget of divergence")
+    return absolute(1 / (1 + 2 * budget))
+
 
 PRESETS = MappingProxyType(
     {
@@ -143,6 +155,35 @@ PRESETS = MappingProxyType(
                 "position covers it.",
                 "Either: drafts are chains.",
                 "vllm-project/vllm, pull requests 50808 and 53987; arXiv 2511.22972",
+            ),
+            Preset(
+                "vllm_ascend_entropy",
+                ("posterior_threshold",),
+                ("19/20",),
+                absolute,
+                "vllm-ascend at temperature > 0, rejection_sampler_config enable_entropy_verify",
+                "The code accepts iff p(x)/q(x) is at least a uniform coin times l = min(exp(-posterior_alpha H), "
+                "posterior_threshold). What the target alone decides is p(x) >= l, since q(x) <= 1: accepted whatever "
+                "the coin and the drafter. The certificate covers its part p(x) >= posterior_threshold, which is all "
+                "of it where the entropy is low. Below l the drafter and the coin decide. With enable_reduce_sample "
+                "the kernel leaves the entropy out and only p(x) = 1 is certain; with enable_block_verify the "
+                "certificate holds for the first draft token only: later ones share a product of ratios with it.",
+                "Either: drafts are chains.",
+                "vllm-project/vllm-ascend, pull request 9772; vllm_ascend/ops/triton/reject_sample.py, "
+                "rejection_random_sample_kernel, commit 182b75ea",
+            ),
+            Preset(
+                "cactus",
+                ("delta",),
+                ("1",),
+                _cactus,
+                "Cactus, a sampler for vLLM, --delta",
+                "The code accepts with probability min(1, h/q(x)), h = min(1, p(x) + sqrt(2 delta p(x) (1 - p(x)))). "
+                "What the target alone decides is h = 1, that is p(x) >= 1/(1 + 2 delta): accepted whatever the coin "
+                "and the drafter. The certificate covers just that. Below it the drafter and the coin decide. The "
+                "target is the one after temperature, top-k and top-p.",
+                "Either: drafts are chains.",
+                "MANGA-UOFA/Cactus, cactus/cactus.py, solve_constraint, commit 3b01b816; arXiv 2604.04987",
             ),
             Preset(
                 "tensorrt_llm_strict",

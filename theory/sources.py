@@ -1,5 +1,6 @@
 """The literature and the code that records cite, as BibTeX knows them."""
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,8 +153,15 @@ _LIST = (
         "MARS: Unleashing the Power of Speculative Decoding via Margin-Aware Verification",
         2026,
     ),
+    Source(
+        "arXiv 2604.04987",
+        ("Hao, Yongchang", "Mou, Lili"),
+        "Cactus: Accelerating Auto-Regressive Decoding with Constrained Acceptance Speculative Sampling",
+        2026,
+    ),
     Source("huggingface/transformers", ("{Hugging Face}",), "Transformers"),
     Source("vllm-project/vllm", ("{The vLLM project}",), "vLLM"),
+    Source("vllm-project/vllm-ascend", ("{The vLLM project}",), "vLLM Ascend"),
     Source("sgl-project/sglang", ("{The SGLang project}",), "SGLang"),
     Source("NVIDIA/TensorRT-LLM", ("{NVIDIA}",), "TensorRT-LLM"),
     Source("FasterDecoding/Medusa", ("{FasterDecoding}",), "Medusa, the code"),
@@ -169,4 +177,4 @@ def cited(citation: str) -> tuple[Source, ...]:
     >>> [source.key for source in cited("draftcert; compare arXiv 2512.11718")]
     ['draftcert', 'pankratov2025']
     """
-    return tuple(source for source in _LIST if source.mark in citation)
+    return tuple(source for source in _LIST if re.search(rf"{re.escape(source.mark)}(?![\w-])", citation))

@@ -42,7 +42,7 @@ def test_markdown_and_json_hold_every_table(report):
 
 def test_it_leads_with_the_answer_and_the_evidence_agrees(report, audited):
     page, markdown, document = report.html.read_text(), report.markdown.read_text(), json.loads(report.json.read_text())
-    questions = ["What is guaranteed", "What to set", "What it costs"]
+    questions = ["What is guaranteed", "What to set", "What it costs", "Is it worth serving"]
     assert [each["question"] for each in document["answers"]] == questions
     for text, evidence in ((page, 'id="settings"'), (markdown, "## Recommended settings")):
         places = [text.index(question) for question in questions]

@@ -1,17 +1,22 @@
 """What acceptance costs, what sampling guarantees, and whether a drafter is worth serving: on a real small audit."""
 
+import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 
 from draftcert.audit.judge import Judge
-from draftcert.audit.recommendation import Wanted, recommend, sampling
+from draftcert.audit.recommendation import Wanted, best_trades, recommend, sampling, trade_off
 from draftcert.audit.records import Audit
-from draftcert.audit.serving import Costs, best_length, drafts_by_length, passes_over
-from draftcert.audit.tables import acceptance_and_cost, ceiling
+from draftcert.audit.report import write_report
+from draftcert.audit.serving import Costs, Served, drafts_by_length, largest_acceptance, passes_over
+from draftcert.audit.tables import acceptance_and_cost
 from draftcert.numerics import log_loss, sampling_acceptance
+from draftcert.runtime.models import load_model
+from draftcert.runtime.trees.drafters import draft_model
 from draftcert.theory import DraftcertError, parse_rule
 
 
@@ -68,38 +73,95 @@ def test_rules_that_let_more_pass_cost_more_and_guarantee_more(audit):
     assert next(row for row in table.rows if row[0] == "top_m(1)")[1] == 0
 
 
-def test_a_drafter_is_below_the_ceiling(audit):
-    for _, most, reached, share in ceiling(audit).rows:
-        assert 0 < reached <= most + 1e-12
-        assert share == pytest.approx(reached / most)
+def test_no_rule_has_more_acceptance_for_less_than_the_best_trades(audit):
+    traded = trade_off(audit, 0.2)
+    best = best_trades(traded)
+    assert 1 < len(best) < len(traded)
+    for each in traded:
+        assert any(other.log_loss <= each.log_loss and other.guaranteed >= each.guaranteed for other in best)
+    for less, more in pairwise(best):
+        assert less.log_loss < more.log_loss
+        assert less.guaranteed < more.guaranteed
 
 
+def test_a_drafter_is_below_the_ceiling(audit, tiny_model, prompts):
+    """Its likeliest tokens are found again with the models themselves, and count if they are the target's first 16."""
+    target, draft = (load_model(str(tiny_model)) for _ in range(2))
+    draft = draft_model("layers:0-1,3", target)
+    masses = []
+    for number, prompt in enumerate(prompts):
+        inside = audit.column("prompt") == number
+        ids = target.batch(prompt.token_ids(target.tokenizer))
+        text = torch.cat([ids, torch.tensor(audit.column("target_token")[inside])[None, :-1]], 1)
+        with torch.no_grad():
+            rows, drafted = (each(text).logits[0, ids.shape[1] - 1 :] for each in (target.model, draft))
+        shares = rows.softmax(-1)
+        shares[shares < shares.topk(16).values[:, -1:]] = 0
+        masses.append(shares.gather(-1, drafted.topk(8).indices))
+    reached = torch.cat(masses).cumsum(-1).mean(0)
+    for each in largest_acceptance(audit):
+        assert each.reached is not None
+        assert each.reached == pytest.approx(float(reached[each.candidates - 1]), rel=1e-4)
+        assert each.reached <= each.most + 1e-12
+        assert each.share == pytest.approx(each.reached / each.most)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
 @pytest.mark.parametrize("length", [1, 2, 5])
-def test_passes_by_walking_through_the_text(length):
+def test_passes_by_walking_through_the_text(length, width):
     torch.manual_seed(0)
     for _ in range(50):
-        hits = (torch.rand(30) < 0.7).numpy()
-        passes, kept = 0, 0
-        position = 0
-        while position < len(hits):
+        ranks = (1 + (torch.rand(30) * 5 * (torch.rand(30) < 0.5)).long()).numpy()
+        passes, position = 0, 0
+        while position < len(ranks):
             passes += 1
             for _ in range(length):
-                if position < len(hits) and hits[position]:
-                    position += 1
-                    kept += 1
-                else:
+                if position == len(ranks) or ranks[position] > width:
+                    break
+                position += 1
+                if ranks[position - 1] > 1:  # a leaf: only the first choices have children
                     break
             position += 1
-        assert passes_over(hits, length) == passes
+        assert passes_over(ranks, length, width) == passes
 
 
-def test_drafts_of_every_length(audit):
-    found = drafts_by_length(audit)
+def test_drafts_of_every_length_and_width(audit):
+    found = drafts_by_length(audit, (1, 2, 8))
+    assert {(each.length, each.width) for each in found} >= {(1, 8), (8, 8), (16, 2)}
+    assert all(each.length * each.width <= 64 for each in found)
     for each in found:
-        assert 1 <= each.low <= each.tokens <= each.high <= each.length + 1
+        assert 1 <= each.low <= each.tokens <= min(each.high, each.most)
+        assert max(each.high, each.most) <= each.length + 1
         assert each.guaranteed <= each.tokens + 1e-9
         assert Costs(each.break_even).speed_up(each.length, each.tokens) == pytest.approx(1)
-    assert best_length(found, Costs(0.0)).tokens == max(each.tokens for each in found)
-    assert best_length(found, Costs(10.0)).length == 1
+        assert each.tokens >= max(other.tokens for other in found if other.length == each.length and other.width == 1)
+    perfect = len(audit) / sum(math.ceil(np.sum(audit.column("prompt") == number) / 4) for number in range(5))
+    assert next(each for each in found if each.length == 3).most == pytest.approx(perfect)
     with pytest.raises(DraftcertError, match="costs -1 and 1"):
         Costs(-1)
+
+
+def test_the_fastest_drafts(audit):
+    free, dear = Served.fastest(audit, Costs(0.0)), Served.fastest(audit, Costs(10.0))
+    assert free.drafts.tokens == max(each.tokens for each in drafts_by_length(audit, (1, 2, 4, 8)))
+    assert (free.drafts.width, dear.drafts.length) == (8, 1)
+    for each in (free, dear, Served.fastest(audit, Costs(0.1, 1.2))):
+        low, high = each.interval
+        assert low <= each.speed_up <= high
+        assert each.as_dict()["share"] == each.drafts.tokens / each.drafts.most
+
+
+def test_what_is_possible_stands_in_the_answers_and_the_tables(audit, audited):
+    told = {each.question: each for each in write_report(audited).answers}["Is it worth serving"]
+    longest = max(drafts_by_length(audit), key=lambda each: each.tokens)
+    assert f"{math.floor(1000 * longest.share) / 10:g} % of the possible" in told.text
+    assert f"{math.floor(1000 * (largest_acceptance(audit)[0].share or 0)) / 10:g} % of the" in told.text
+    report = write_report(audited, costs=Costs(0.05))
+    served = Served.fastest(audit, Costs(0.05))
+    assert f"{served.speed_up:.2f} times the target alone" in report.overview
+    assert json.loads(report.json.read_text())["answers"][-1]["text"] == report.answers[-1].text
+    rows = report.summary["tables"]["tokens_a_pass"]
+    assert [row[rows["columns"].index("share")] for row in rows["rows"]] == [
+        each.share for each in drafts_by_length(audit)
+    ]
+    write_report(audited)

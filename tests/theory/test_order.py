@@ -86,6 +86,7 @@ def test_exactly_one_of_reason_and_counterexample(narrow: str, data: st.DataObje
         ("multiplicative(0.29)", "typical(0.09, 0.3)", False),
         ("multiplicative(1)", "typical(1, 1)", False),  # uniform: the strict inequality rejects all
         ("strict_greedy", "typical(1, 1)", False),
+        ("typical(1, 1)", "multiplicative(1)", False),  # dust brings exp(-H) below the second token
         ("strict_greedy", "typical(1, 0.999)", True),
         ("strict_greedy", "typical_floor(0.09, 0.3, 1e-5)", False),
         ("strict_greedy", "additive(0)", True),

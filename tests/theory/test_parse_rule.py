@@ -1,5 +1,9 @@
 """Reading rules, presets included."""
 
+from fractions import Fraction
+from math import exp, log, sqrt
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -154,6 +158,34 @@ def test_presets_as_deployed():
     assert str(parse_rule("vllm_relaxed_thinking(3, 0.5)")) == "top_m(3) & multiplicative(1/2)"
     for greedy in ("hf_greedy", "vllm_greedy", "sglang_greedy"):
         assert str(parse_rule(greedy)) == "strict_greedy"
+
+
+def cactus(p: float, q: float, delta: float) -> float:
+    """The probability with which Cactus's code accepts a token."""
+    return min(1.0, min(1.0, p + sqrt(2 * delta * p * (1 - p))) / q)
+
+
+@pytest.mark.parametrize("delta", ["0", "0.1", "1", "7"])
+def test_cactus_accepts_what_its_preset_does_and_nothing_else_whatever_is_drafted(delta):
+    rule, limit = parse_rule(f"cactus({delta})"), 1 / (1 + 2 * Fraction(delta))
+    for p in (Fraction(percent, 100) for percent in range(1, 101)):
+        row = sorted([p, *[(1 - p) / 100] * 100], reverse=True)
+        if p >= row[0] and abs(p - limit) > Fraction(1, 10**9):
+            certain = cactus(float(p), 1.0, float(delta)) == 1  # the surer the drafter, the less is accepted
+            assert rule.accepted_count(row) == certain
+
+
+def test_entropy_verification_accepts_what_its_preset_does_whatever_is_drafted_and_the_coin():
+    rule, source = parse_rule("vllm_ascend_entropy(0.95)"), Random(3)
+    seen = set()
+    for _ in range(200):
+        weights = sorted((Fraction(1 + int(1e6 * source.random() ** 9)) for _ in range(4)), reverse=True)
+        row = [weight / sum(weights) for weight in weights]
+        lenience = min(exp(0.4 * sum(float(p) * log(p + 1e-10) for p in row)), 0.95)
+        accepted = rule.accepted_count(row)
+        assert all(p >= lenience for p in row[:accepted])  # where the drafter is sure and the coin is one
+        seen.add((accepted, row[accepted] >= lenience))
+    assert seen == {(0, False), (0, True), (1, False)}  # (0, True): certain, too, and not certified
 
 
 def test_relaxed_acceptance_with_delta_zero_is_not_strict_greedy():

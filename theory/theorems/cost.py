@@ -2,6 +2,7 @@
 
 from sympy import S, log, oo, symbols
 
+from ..functions import Bennett
 from ..rules.absolute import tau
 from ..rules.additive import t
 from ..rules.multiplicative import alpha
@@ -14,6 +15,7 @@ from ..theorem import (
     Rows,
     Step,
     SumAtLeast,
+    SumFact,
     SumProof,
     Theorem,
     TokenClass,
@@ -117,8 +119,10 @@ S6 = Theorem(
 
 # ---- S7 --------------------------------------------------------------------------------------------------------
 
-_cut = symbols("v", nonnegative=True)
+_cut, _most = symbols("v rho", nonnegative=True)
+_nodes = symbols("n_d", positive=True)
 _kept, _reached = symbols("a pi", nonnegative=True)
+_ended, _ends = symbols("e M", positive=True)
 _UP_TO_ONE = Range(_reached, S.Zero, S.One)
 _SWAPPED = Rows(
     (Range(_cut, S.Zero, S.One), Range(N, S.One, oo, integer=True)),
@@ -126,6 +130,23 @@ _SWAPPED = Rows(
         TokenClass("among the largest only", Role.REJECTED, N, _reached, (Range(_reached, _cut, S.One),)),
         TokenClass("in the tree only", Role.REJECTED, N, _reached, (Range(_reached, S.Zero, _cut),)),
     ),
+)
+_LEVEL = Rows(
+    (Range(_most, S.Zero, S.One), Range(_nodes, S.One, oo, integer=True)),
+    (TokenClass("node of the level", Role.REJECTED, _nodes, _reached, (Range(_reached, S.Zero, _most),)),),
+)
+_ENDS = Rows(
+    (Range(_ends, S.One, oo, integer=True),),
+    (
+        TokenClass(
+            "end of a pass",
+            Role.REJECTED,
+            _ends,
+            _ended,
+            (Range(_ended, S.Zero, S.One, open_below=True), Range(_reached, _ended, S.One)),
+        ),
+    ),
+    (SumFact({"end of a pass": _ended}, S.One),),
 )
 
 S7 = Theorem(
@@ -136,11 +157,19 @@ S7 = Theorem(
         "output follow the target's distribution. A node is then accepted with no more than the target's probability "
         "of its path. So N nodes accept, in expectation, at most the sum of the N largest path probabilities: one node "
         "p_1, m children of the root the mass of the m likeliest tokens. The tree of these N nodes attains it. If no "
-        "token ever exceeds the probability r, level d accepts at most min(1, n_d r^d) with n_d nodes. A greedy target "
-        "accepts at most the longest path. None of this binds drafts that are sampled: one sampled from the target "
+        "token ever exceeds the probability r, level d accepts at most min(1, n_d r^d) with n_d nodes. From entropy: a "
+        "pass ends at one of N + 1 nodes, the root among them, and outputs one of (N + 1)(V - 1) + 1 words, its "
+        "accepted tokens and the next one of V. So its accepted tokens carry at most ln(N + 1) nats in expectation, "
+        "ln(1/p) each, and a pass outputs at most ln((N + 1)(V - 1) + 1)/mu tokens, mu the mean entropy of the target "
+        "along its output; a full tree attains that where the target is uniform. A greedy target accepts at most the "
+        "longest path. None of this binds drafts that are sampled: one sampled from the target "
         "itself is always accepted (S2 at D = 0)."
     ),
-    hypotheses=("pi is the target's probability of the path to a node, a that of its being accepted", "a <= pi"),
+    hypotheses=(
+        "pi is the target's probability of the path to a node, a that of its being accepted",
+        "a <= pi; rho = r^d is the most that a node of level d can have",
+        "e is the probability of one of M ends of a pass: the last node accepted, e <= pi, or the word, e = pi",
+    ),
     derivation=(
         Step(
             "What is accepted at a node is at most its path's probability.",
@@ -166,6 +195,31 @@ S7 = Theorem(
                 slack={
                     "among the largest only": Evident(_reached - _cut),
                     "in the tree only": Evident(_cut - _reached),
+                },
+                rest=NOTHING,
+            ),
+        ),
+        SumAtLeast(
+            _LEVEL,
+            {"node of the level": -_reached},
+            -_nodes * _most,
+            SumProof(
+                constants={"node of the level": -_most},
+                slack={"node of the level": Evident(_most - _reached)},
+                rest=NOTHING,
+            ),
+        ),
+        SumAtLeast(
+            _ENDS,
+            {"end of a pass": _ended * log(_reached)},
+            -log(_ends),
+            SumProof(
+                facts=(1 - log(_ends),),
+                constants={"end of a pass": -1 / _ends},
+                slack={
+                    "end of a pass": Evident(
+                        _ended * log(_reached / _ended) + Bennett(_ended * _ends - 1) / _ends,
+                    ),
                 },
                 rest=NOTHING,
             ),
