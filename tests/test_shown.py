@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 import textwrap
 import traceback
@@ -24,6 +25,7 @@ from typer.main import get_command
 
 import draftcert
 from draftcert.cli import app
+from tests.forks import Forks
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
@@ -182,11 +184,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+LIBRARIES = (
+    *("torch", "transformers.models.llama.modeling_llama", "cvxpy", "scipy.optimize", "pyarrow.parquet"),
+    "draftcert.theory.theorems",
+)
+"""What many commands load; `test_packaging` and `test_front_door` test that each loads what it needs."""
+
+
 @pytest.fixture(scope="module")
-def console(folder: Path) -> Callable[[Shown], str]:
+def console(folder: Path) -> Iterator[Callable[[Shown], str]]:
     """Runs a command line as it stands and returns its output. A line that is shown in several places is run once."""
+    programs = sysconfig.get_path("scripts")
     environment = os.environ | {
-        "PATH": f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "100",
         "NO_COLOR": "1",
     }
@@ -196,6 +206,9 @@ def console(folder: Path) -> Callable[[Shown], str]:
         for start, preparation in PREPARED.items():
             if command.startswith(start):
                 assert finished(preparation).returncode == 0, finished(preparation).stderr
+        if command.startswith("draftcert ") and not re.search(r"[|&;<>$`*?~#]", command):
+            program, *arguments = shlex.split(command)
+            return forks.run([Path(programs, program), *arguments])
         shell = ["bash", "-euo", "pipefail", "-c", command]
         return subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -206,7 +219,8 @@ def console(folder: Path) -> Callable[[Shown], str]:
             pytest.fail(f"{shown} ends with exit status {done.returncode}:\n{said}", pytrace=False)
         return done.stdout
 
-    return run
+    with Forks(Path(sys.executable), LIBRARIES, folder, environment) as forks:
+        yield run
 
 
 def compare(shown: Shown, wanted: str, found: str) -> None:

@@ -59,9 +59,10 @@ EVERY = paths()
 assert len(EVERY) > 15
 
 
-def test_every_command_has_help_version_and_quiet_within_40_columns():
-    commands = [[*path, option] for path, _ in EVERY for option in ("--help", "--version")]
-    for command, (code, out, err, *_) in zip(commands, at_once(commands, COLUMNS="40"), strict=True):
+def test_every_command_has_help_version_and_quiet_within_40_columns(draftcert, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    for command in ([*path, option] for path, _ in EVERY for option in ("--help", "--version")):
+        code, out, err = draftcert(*command)
         assert (code, err) == (0, ""), command
         if command[-1] == "--version":
             assert out == f"draftcert {version('draftcert')}\n"
@@ -71,19 +72,20 @@ def test_every_command_has_help_version_and_quiet_within_40_columns():
         assert "…" not in out, "no name is cut"
 
 
-def test_every_option_and_command_that_is_mistyped_is_suggested():
-    commands, meant = [], []
+def mistyped() -> Iterator[tuple[list[str], str]]:
+    """Command lines with a word that is wrong in one letter, and what was meant."""
     for path, command in EVERY:
         for option in getattr(command, "params", ()):
             name = max(option.opts, key=len)
             if name.startswith("--"):
-                commands.append([*path, f"{name}x", "1"])
-                meant.append(name)
+                yield [*path, f"{name}x", "1"], name
         if path:
-            commands.append([*path[:-1], f"{path[-1]}x"])
-            meant.append(path[-1])
-    found = at_once(commands)
-    for command, name, (code, out, err, *_) in zip(commands, meant, found, strict=True):
+            yield [*path[:-1], f"{path[-1]}x"], path[-1]
+
+
+def test_every_option_and_command_that_is_mistyped_is_suggested(draftcert):
+    for command, name in mistyped():
+        code, out, err = draftcert(*command)
         assert (code, out) == (2, ""), command
         assert f"{name}" in err.partition("Did you mean")[2], err
 
@@ -174,29 +176,14 @@ MESSAGES: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), MESSAGES)
-def test_messages_are_in_the_words_of_a_command_line(arguments, message, told):
-    code, err = told[tuple(arguments)]
+def test_messages_are_in_the_words_of_a_command_line(arguments, message, draftcert):
+    code, _, err = draftcert(*arguments)
     assert code == 2
     assert message in err
     assert not re.search(r"\b[a-z]+_?[a-z]* = [\dTF]", err), "names of Python's arguments"
 
 
-@pytest.fixture(scope="module")
-def told():
-    commands = [arguments for arguments, _ in MESSAGES]
-    return {
-        tuple(command): (code, err) for command, (code, _, err, *_) in zip(commands, at_once(commands), strict=True)
-    }
-
-
-def draftcert(*arguments: str, shell: str = "", **options) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "draftcert", *map(str, arguments)]
-    if shell:
-        command = ["bash", "-c", f'"$@" {shell}', "bash", *command]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, **options)
-
-
-def test_a_dash_reads_standard_input(tmp_path):
+def test_a_dash_reads_standard_input(draftcert, tmp_path):
     witness = tmp_path / "witness.json"
     run = draftcert("certify", "--file", "-", "--witness", witness, input="0.5 0.45 0.05")
     assert run.stdout.startswith("certificate  0.0013163976")
@@ -225,7 +212,9 @@ def test_a_reader_that_leaves_is_no_error(arguments):
 
 
 def test_a_full_disk_is_one_line():
-    run = draftcert("cite", shell="> /dev/full")
+    command = [sys.executable, "-m", "draftcert", "--help"]
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=100)
     assert (run.returncode, run.stderr) == (2, "error: No space left on device\n")
 
 
@@ -251,20 +240,25 @@ def test_nothing_is_coloured_where_that_is_asked_and_tables_fit(tmp_path):
     assert "evaluate_posterior" in plain, "no word of a cell is broken"
 
 
-def test_a_shell_completes_commands_options_and_rules():
+def test_a_shell_completes_commands_options_and_rules(draftcert, monkeypatch):
     def completed(line: str) -> list[str]:
         words = line.split(" ")
         asked = {"_DRAFTCERT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-        return draftcert(env=os.environ | asked).stdout.split()
+        with monkeypatch.context() as patch:
+            for name, value in asked.items():
+                patch.setenv(name, value)
+            return draftcert().stdout.split()
 
     assert "certify" in completed("draftcert cert")
     assert completed("draftcert certify --wit") == ["--witness"]
     assert completed("draftcert audit logprobs --qui") == ["--quiet"]
     assert "medusa_typical" in completed("draftcert certify --rule medusa")
-    assert "_DRAFTCERT_COMPLETE" in draftcert("--show-completion", shell="< /dev/null").stdout
+    command = ["bash", "-c", '"$@" --show-completion < /dev/null', "bash", sys.executable, "-m", "draftcert"]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=100)  # of the shell that asks
+    assert "_DRAFTCERT_COMPLETE" in shown.stdout
 
 
-def test_quiet_is_silent_but_for_results(tmp_path):
+def test_quiet_is_silent_but_for_results(draftcert, tmp_path):
     file = tmp_path / "p"
     file.write_text("1 0")
     for arguments in (["--quiet", "certify", "--file", file], ["certify", "--file", file, "-q"]):

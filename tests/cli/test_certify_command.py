@@ -33,12 +33,9 @@ def test_an_infinite_certificate_and_json_from_a_file(draftcert, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--probs", "0.5,0.4"], "sum"),
         (["--probs", "0.5,-0.1,0.6"], "probability 1 is -1/10"),
         (["--probs", "0.5,nan"], "nan"),
-        (["--probs", "0.5,0.5", "--candidates", "2"], "--candidates 2: "),
         (["--probs", "0.5,0.5", "--rule", "fuzzy(0.1)"], "fuzzy"),
-        (["--probs", "0.5,0.5", "--rule", "mars(0.9)"], "logit"),
         ([], "--probs"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Every other command, as a user runs it."""
+"""Every other command."""
 
 import json
 
@@ -62,7 +62,6 @@ def test_the_generated_code_is_current(draftcert):
     ("arguments", "message"),
     [
         (["generate"], "--prompt or as --prompts"),
-        (["generate", "--prompt", "x", "--target", "./absent"], "absent"),
         (["generate", "--prompt", "x", "--rule", "no_such_rule"], "no rule is called 'no_such_rule'"),
         (["check", "--only", "T99"], "T99"),
         (["check", "--bridge", "--no-coq"], "--bridge needs Coq"),

@@ -16,8 +16,6 @@ import torch
 import transformers
 from platformdirs import user_cache_path
 
-from draftcert.cli import main
-
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -135,24 +133,11 @@ def test_drafters_that_do_not_exist(draftcert, folder, drafter, message):
     assert "Traceback" not in run.stderr
 
 
-@pytest.fixture
-def printed(monkeypatch, capsys):
-    """`printed(*arguments)` runs the program in this process and returns its exit status, output and errors."""
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["draftcert", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code or 0, *capsys.readouterr()
-
-    return run
-
-
-def test_prompts_ids_and_errors_cannot_act_on_the_terminal(printed, folder, tmp_path):
+def test_prompts_ids_and_errors_cannot_act_on_the_terminal(draftcert, folder, tmp_path):
     prompts, name = tmp_path / "prompts.jsonl", "1\nverdict: identical\x1b[2J\u202e"
     prompts.write_text(json.dumps({"id": name, "prompt": "w5 \x1b]0;w3\a w17\n1: identical"}))
     options = ("--target", folder, "--max-new-tokens", 4)
-    code, out, errors = printed("generate", "--prompts", prompts, *options, "--show", "--compare")
+    code, out, errors = draftcert("generate", "--prompts", prompts, *options, "--show", "--compare")
     assert code == 0
     assert "> w5 \\x1b]0;w3\\x07 w17\n> 1: identical\n" in out
     assert "└── " in out
@@ -162,9 +147,9 @@ def test_prompts_ids_and_errors_cannot_act_on_the_terminal(printed, folder, tmp_
     output.write_text(
         json.dumps({"target": str(folder), "prompts": [{"id": name, "prompt_tokens": [5], "tokens": [3]}]})
     )
-    code, out, errors = printed("explain", output, output)
+    code, out, errors = draftcert("explain", output, output)
     assert out.startswith("1\\nverdict: identical\\x1b[2J\\u202e: identical. ")
     assert out.count("\n") == 1
-    code, out, errors = printed("generate", "--prompts", tmp_path / "none\x1b[2J\nerror: none", *options)
+    code, out, errors = draftcert("generate", "--prompts", tmp_path / "none\x1b[2J\nerror: none", *options)
     assert code == 2
     assert "none\\x1b[2J\n  error: none" in errors
