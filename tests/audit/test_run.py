@@ -48,19 +48,21 @@ def test_the_measured_rows_are_the_target_s_greedy_text(expected, tiny_model, pr
     assert first["position"].to_pylist() == list(range(len(generated)))
 
 
-def test_a_rule_of_one_s_own_is_audited(fork, tiny_model, prompts, tmp_path):
-    """Through worker processes and back from disk, where its family is not known."""
-    grid = Grid((fork("0.2"), "multiplicative(0.2)"), (1,))
-    configuration = Configuration(str(tiny_model), None, 4, grid=grid)
-    run_audit(tmp_path, configuration, prompts[:2], processes=2)
-    audit = Audit.open(tmp_path)
-    own, registered = audit.configuration.grid.names
+def test_processes_give_the_same_table(fork, configuration, prompts, tmp_path):
+    """Also of a rule of one's own: through worker processes and back from disk, where its family is not known."""
+    grid = Grid((*GRID.rules, fork("0.2"), "multiplicative(0.2)"), GRID.candidates)
+    configuration = replace(configuration, grid=grid)
+    run_audit(tmp_path / "processes", configuration, prompts, processes=2)
+    run_audit(tmp_path / "here", configuration, prompts)
+    assert table(tmp_path / "processes").equals(table(tmp_path / "here"))
+    audit = Audit.open(tmp_path / "processes")
+    *_, own, registered = audit.configuration.grid.names
     assert own != registered
     assert (audit.certificates(own, 1) <= audit.certificates(registered, 1)).all()
     assert audit.configuration.grid.hashes[own] == fork("0.2").sha256
-    run_audit(tmp_path, configuration, prompts[:2])
+    other = replace(grid, rules=(*GRID.rules, fork("0.3"), "multiplicative(0.2)"))
     with pytest.raises(DraftcertError, match=r"is of another run, configuration\.grid"):
-        run_audit(tmp_path, replace(configuration, grid=Grid((fork("0.3"),), (1,))), prompts[:2])
+        run_audit(tmp_path / "processes", replace(configuration, grid=other), prompts)
 
 
 def test_a_rule_that_was_another_one_is_not_read(tiny_model, prompts, tmp_path):
@@ -111,16 +113,6 @@ def test_another_vocabulary_is_refused(tiny_model, tmp_path):
         draft_model(str(other), load_model(tiny_model))
 
 
-def test_processes_give_the_same_table(configuration, expected, prompts, tmp_path):
-    run_audit(tmp_path, configuration, prompts, processes=2)
-    assert table(tmp_path).equals(expected)
-
-
-def test_a_process_s_error_is_the_run_s(prompts, tmp_path):
-    with pytest.raises(DraftcertError, match="no model folder"):
-        run_audit(tmp_path, Configuration("./absent"), prompts, processes=2)
-
-
 def test_gpus_are_shared_by_processes_and_by_the_actors_of_a_cluster():
     assert [place("cuda", number, 2) for number in range(4)] == ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]
     assert place("cuda:1", 3, 2) == "cuda:1"
@@ -151,58 +143,12 @@ def test_a_target_placed_by_accelerate_gives_the_same_table(tiny_model, expected
     assert table(tmp_path).equals(expected)
 
 
-def test_a_two_node_ray_cluster_gives_the_same_table(configuration, expected, prompts, tmp_path, monkeypatch):
-    from ray.cluster_utils import Cluster
-
-    # The nodes of the test share one virtual environment: nothing is to be installed or copied.
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        cluster.add_node(num_cpus=1)
-        run_audit(tmp_path, configuration, prompts, ray=cluster.address)
-    finally:
-        import ray
-
-        ray.shutdown()
-        cluster.shutdown()
-    assert table(tmp_path).equals(expected)
-
-
 KILLED = """
-import os, pickle, signal, sys
-from draftcert.audit.records import Audit
+import multiprocessing, os, pickle, signal, sys
 from draftcert.audit.run import run_audit
 
 def kill(done, total):
     if done == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-run_audit(*pickle.load(sys.stdin.buffer), progress=kill)
-"""
-
-
-def test_a_killed_run_goes_on_and_measures_nothing_twice(configuration, expected, prompts, tmp_path, monkeypatch):
-    given = pickle.dumps((tmp_path, configuration, prompts))
-    process = subprocess.run([sys.executable, "-c", KILLED], input=given, timeout=240, check=False)
-    assert process.returncode == -signal.SIGKILL
-    assert len(list((tmp_path / "shards").glob("*.parquet"))) == 2
-    assert not (tmp_path / "positions.parquet").exists()
-
-    measured = []
-    original = Worker.__call__
-    monkeypatch.setattr(Worker, "__call__", lambda self, item: measured.append(item[0]) or original(self, item))
-    run_audit(tmp_path, configuration, prompts)
-    assert measured == [2, 3, 4]
-    assert table(tmp_path).equals(expected)
-
-
-ORPHANED = """
-import multiprocessing, os, pickle, signal, sys
-from draftcert.audit.records import Audit
-from draftcert.audit.run import run_audit
-
-def kill(done, total):
-    if done == 1:
         print(*(child.pid for child in multiprocessing.active_children()), flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -211,10 +157,10 @@ if __name__ == "__main__":
 """
 
 
-def test_the_processes_of_a_killed_run_end_with_it(configuration, prompts, tmp_path):
-    program, given = tmp_path / "program.py", tmp_path / "given"
-    program.write_text(ORPHANED)
-    given.write_bytes(pickle.dumps((tmp_path / "audit", configuration, prompts)))
+def test_a_killed_run_ends_with_its_processes_and_goes_on(configuration, expected, prompts, tmp_path, monkeypatch):
+    program, given, folder = tmp_path / "program.py", tmp_path / "given", tmp_path / "audit"
+    program.write_text(KILLED)
+    given.write_bytes(pickle.dumps((folder, configuration, prompts)))
     command = [sys.executable, str(program), str(given)]
     process = subprocess.run(command, stdout=subprocess.PIPE, timeout=240, check=False, text=True)
     assert process.returncode == -signal.SIGKILL
@@ -227,11 +173,20 @@ def test_the_processes_of_a_killed_run_end_with_it(configuration, prompts, tmp_p
         except (FileNotFoundError, ProcessLookupError):
             return False
 
-    for _ in range(300):
-        if not any(map(running, children)):
-            return
+    until = time.monotonic() + 30
+    while any(map(running, children)):
+        assert time.monotonic() < until, f"still running: {children}"
         time.sleep(0.1)
-    raise AssertionError(f"still running: {children}")
+
+    kept = {int(shard.stem) for shard in (folder / "shards").glob("*.parquet")}
+    assert len(kept) == 2
+    assert not (folder / "positions.parquet").exists()
+    measured = []
+    original = Worker.__call__
+    monkeypatch.setattr(Worker, "__call__", lambda self, item: measured.append(item[0]) or original(self, item))
+    run_audit(folder, configuration, prompts)
+    assert measured == [number for number in range(len(prompts)) if number not in kept]
+    assert table(folder).equals(expected)
 
 
 def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, tiny_model):
@@ -299,22 +254,18 @@ def test_an_audit_of_another_version_or_formula_is_neither_continued_nor_read(
             Audit.open(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
+def test_a_folder_is_claimed_only_by_what_can_be_measured(configuration, expected, prompts, tmp_path):
+    for broken in (
         {"target": "./typo"},
         {"draft": "layers:7"},
         {"draft": "./typo"},
         {"device": "abacus"},
         {"dtype": "int8"},
         {"grid": Grid(("strict_greedy",), (999,))},
-    ],
-    ids=str,
-)
-def test_a_folder_is_claimed_only_by_what_can_be_measured(broken, configuration, expected, prompts, tmp_path):
-    with pytest.raises(DraftcertError):
-        run_audit(tmp_path, replace(configuration, **broken), prompts)
-    assert [path.name for path in tmp_path.rglob("*")] == ["shards"]
+    ):
+        with pytest.raises(DraftcertError):
+            run_audit(tmp_path, replace(configuration, **broken), prompts)
+        assert [path.name for path in tmp_path.rglob("*")] == ["shards"], broken
     run_audit(tmp_path, configuration, prompts)
     assert table(tmp_path).equals(expected)
 
@@ -348,15 +299,13 @@ def test_damaged_positions_are_named_and_made_again(configuration, prompts, tmp_
     assert joined.read_bytes() == whole
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "{}", "7", '{"configuration": [], "prompts": {}, "made_by": 0}', "[" * 99999]
-)
-def test_a_file_of_another_kind_in_place_of_the_claim_is_named(content, configuration, prompts, tmp_path):
+def test_a_file_of_another_kind_in_place_of_the_claim_is_named(configuration, prompts, tmp_path):
     run_audit(tmp_path, configuration, prompts[:1])
-    (tmp_path / "audit.json").write_text(content)
-    for call in (lambda: run_audit(tmp_path, configuration, prompts[:1]), lambda: Audit.open(tmp_path)):
-        with pytest.raises(DraftcertError, match="audit"):
-            call()
+    for content in ("[]", "{}", "7", '{"configuration": [], "prompts": {}, "made_by": 0}', "[" * 99999):
+        (tmp_path / "audit.json").write_text(content)
+        for call in (lambda: run_audit(tmp_path, configuration, prompts[:1]), lambda: Audit.open(tmp_path)):
+            with pytest.raises(DraftcertError, match="audit"):
+                call()
 
 
 def test_a_folder_in_use_is_refused_and_leftovers_of_killed_runs_are_removed(configuration, prompts, tmp_path):

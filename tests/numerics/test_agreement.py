@@ -7,7 +7,7 @@ import pytest
 import sympy
 
 from draftcert.numerics import Agreed, agree
-from draftcert.numerics.agreement import COMPARED, DIGITS, LEDGER, agreement, solve_row
+from draftcert.numerics.agreement import COMPARED, DIGITS, LEDGER, solve_row
 from draftcert.numerics.balls import bounds
 from draftcert.numerics.divergence import DIVERGENCES, renyi
 from draftcert.numerics.mutation import mutants
@@ -64,9 +64,7 @@ def test_every_mutated_formula_is_refused(formula, solved):
     changed = list(mutants(formula))
     assert len(changed) >= 10
     for mutant in changed:
-        digits = [agreement(mutant, each) for each in solved]
-        assert min(d for d in digits if d is not None) < DIGITS, mutant.statement
-        with pytest.raises(DraftcertError, match=r"agrees to|no case"):
+        with pytest.raises(DraftcertError, match="agrees to"):  # which ends at the first row that tells
             agree(mutant, solved)
 
 

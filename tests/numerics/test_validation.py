@@ -206,21 +206,3 @@ def test_full_profile_is_tens_of_thousands():
     assert plan.per_family is not None
     assert plan.per_family * len(FAMILIES) >= 20_000
     assert max(plan.large) == 262_144
-
-
-def test_ray_cluster_of_two_nodes(small):
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80_000_000})
-    try:
-        cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
-        cluster.wait_for_nodes()
-        ray.init(cluster.address, log_to_driver=False)
-        assert len([node for node in ray.nodes() if node["Alive"]]) == 2
-        ray.shutdown()
-        rules = ["strict_greedy"]
-        assert validate(small, 4, ray=cluster.address, rules=rules) == validate(small, 4, processes=1, rules=rules)
-    finally:
-        ray.shutdown()
-        cluster.shutdown()

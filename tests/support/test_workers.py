@@ -215,28 +215,6 @@ def test_an_interrupt_ends_everything_within_two_seconds_and_without_noise(tmp_p
     assert not living(run.pid)
 
 
-def test_ray_is_the_same_interface(monkeypatch, tmp_path, capsys):
-    ray = pytest.importorskip("ray")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=80_000_000)
-    try:
-        assert list(run_tasks(range(6), alike(square), named, ray="local")) == [0, 1, 4, 9, 16, 25]
-        with pytest.raises(DraftcertError, match=r"^13 is unlucky"):
-            list(run_tasks([2, 13], alike(square), named, ray="local"))
-        with pytest.raises(DraftcertError, match=r"^no such model"):
-            list(run_tasks([1], fails, named, ray="local"))
-        with pytest.raises(DraftcertError, match="a worker died on number 66: "):
-            list(run_tasks([2, 66], alike(square), named, ray="local"))
-        work = alike(partial(dies_once, tmp_path))
-        assert list(run_tasks(range(4), work, named, ray="local")) == [0, 1, 2, 3]
-        assert "a worker died on number 3: " in capsys.readouterr().err
-        with pytest.raises(DraftcertError, match="no room for a worker"):
-            list(run_tasks([1], alike(square), named, room=lambda nodes: (0, 1), ray="local"))
-        assert ray.is_initialized()
-    finally:
-        ray.shutdown()
-
-
 def test_a_ray_cluster_that_is_not_there_is_named(monkeypatch):
     ray = pytest.importorskip("ray")
 

@@ -1,11 +1,9 @@
 """What torch asks of an operator: compile, export, gradients."""
 
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -225,29 +223,6 @@ def test_numbers_that_are_no_program_are_refused(numbers):
     for operator in (operators.certify, operators.certify_by_tensors):
         with pytest.raises(DraftcertError, match="program of a rule"):
             operator(TARGET, None, numbers, 1, 1.0, True, 16)
-
-
-def test_without_a_compiler_the_reference_is_used_with_one_warning(tmp_path):
-    program = """
-import torch, warnings
-from draftcert.runtime import certify, row_stats
-logits = torch.load("logits.pt")
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    found = [row_stats(logits, 4), row_stats(logits, 4), certify(logits, "strict_greedy")]
-text, = {str(warning.message) for warning in caught}
-assert len(caught) == 1 and "no C++17 compiler" in text, caught
-torch.save([vars(result) for result in found], "found.pt")
-"""
-    torch.save(TARGET, tmp_path / "logits.pt")
-    environment = os.environ | {"PATH": "", "CXX": "", "XDG_CACHE_HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env=environment)
-    first, second, certified = torch.load(tmp_path / "found.pt")
-    expected = row_stats(TARGET, 4)
-    same(SimpleNamespace(**first), SimpleNamespace(**second))
-    assert torch.equal(first["top_ids"], expected.top_ids)
-    torch.testing.assert_close(first["logsumexp"], expected.logsumexp, rtol=0, atol=1e-12)
-    torch.testing.assert_close(certified["value"], certify(TARGET, "strict_greedy").value, rtol=1e-9, atol=0)
 
 
 def test_row_stats_says_that_it_has_no_gradient():
