@@ -22,6 +22,8 @@ PACKAGES = (
     *("draftcert.runtime.rows", "draftcert.runtime.models", "draftcert.runtime.trees"),
 )
 ROOMS = ("rows", "models", "trees")
+OF_TORCH = ("Tree", "certify", "verify_tree", "certificate_hinge")
+"""Names from the modules whose arguments are tensors; only the tests check these (`tests/conftest.py`)."""
 
 
 def public(name: str) -> list[str]:
@@ -36,7 +38,7 @@ def source_of(package: str) -> str:
 
 def loaded_by(statement: str) -> set[str]:
     """The heavy libraries that a fresh interpreter has loaded after a statement."""
-    heavy = ("sympy", "torch", "numpy", "cvxpy", "transformers", "typer")
+    heavy = ("sympy", "torch", "numpy", "cvxpy", "transformers", "typer", "jaxtyping", "beartype")
     ask = f"{statement}\nimport json, sys\nprint(json.dumps([name for name in {heavy} if name in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
@@ -102,7 +104,7 @@ def test_an_unknown_name_is_an_attribute_error():
         ("import draftcert; draftcert.__version__, draftcert.DraftcertError, dir(draftcert)", set()),
         ("import draftcert.theory, draftcert.runtime, draftcert.audit", set()),
         ("import draftcert; draftcert.Rule", {"sympy"}),
-        ("import draftcert; draftcert.Tree", {"sympy", "numpy", "torch"}),
+        (f"import draftcert; {', '.join(map('draftcert.{}'.format, OF_TORCH))}", {"sympy", "numpy", "torch"}),
         ("import draftcert.cli", {"typer"}),
     ],
 )

@@ -206,9 +206,9 @@ def console(folder: Path) -> Iterator[Callable[[Shown], str]]:
         for start, preparation in PREPARED.items():
             if command.startswith(start):
                 assert finished(preparation).returncode == 0, finished(preparation).stderr
-        if command.startswith("draftcert ") and not re.search(r"[|&;<>$`*?~#]", command):
+        if not re.search(r"[|&;<>$`*?~#]", command):
             program, *arguments = shlex.split(command)
-            return forks.run([Path(programs, program), *arguments])
+            return forks.run(arguments if program == "python" else [Path(programs, program), *arguments])
         shell = ["bash", "-euo", "pipefail", "-c", command]
         return subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 

@@ -18,6 +18,7 @@ from draftcert.theory.theorems import THEOREMS
 from tests.proofs_check.forgeries.theorems import FORGED
 
 FORGERIES = Path(__file__).with_name("forgeries")
+pytestmark = pytest.mark.usefixtures("compiled_once")
 needs_coq = pytest.mark.skipif(formal.coq_version() is None, reason=f"Coq is not installed: {formal.INSTALL}")
 
 

@@ -10,6 +10,8 @@ from draftcert.proofs_check import formal
 from draftcert.proofs_check.vernacular import PROOFS, SPOKEN, defined_names, problems_of, refused, source_names
 from draftcert.theory import DraftcertError
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
 
 def test_the_development_holds_nothing_that_is_not_allowed():
     assert list(problems_of(formal.FOLDER)) == []
