@@ -13,19 +13,22 @@ from draftcert.theory import DraftcertError
 from tests.support.test_workers import dies_once, fails, named, square
 
 ray = pytest.importorskip("ray")
+MEMORY = 80_000_000
+"""Bytes that a node keeps objects in."""
 
 
 @pytest.fixture(scope="module")
 def address():
     from ray.cluster_utils import Cluster
 
-    memory = {"object_store_memory": 80_000_000}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         # The nodes of the test share one virtual environment: nothing is to be installed or copied.
-        cluster = Cluster(True, head_node_args={"num_cpus": 1, "include_dashboard": False, **memory})
+        cluster = Cluster(
+            True, head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": MEMORY}
+        )
         try:
-            cluster.add_node(num_cpus=1, **memory)
+            cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
             cluster.wait_for_nodes()
             ray.init(cluster.address, log_to_driver=False)
             assert len([node for node in ray.nodes() if node["Alive"]]) == 2

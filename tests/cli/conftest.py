@@ -34,6 +34,6 @@ def draftcert(monkeypatch, capsys):
             patch.setattr(notes, "quiet", False)
             with pytest.raises(SystemExit) as left:
                 main()
-        return Run(left.value.code or 0, *capsys.readouterr())
+        return Run(int(left.value.code or 0), *capsys.readouterr())
 
     return run

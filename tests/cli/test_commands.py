@@ -78,10 +78,9 @@ def test_bad_input_is_exit_2_and_named(draftcert, arguments, message):
 @pytest.mark.model
 def test_generate_compares_traces_and_explains(draftcert, tmp_path):
     prompt = "List three rivers."
-    first, trace = tmp_path / "first.json", tmp_path / "steps.jsonl"
+    first, second, trace = (tmp_path / name for name in ("first.json", "second.json", "steps.jsonl"))
     run = draftcert("generate", "--prompt", prompt, "--max-new-tokens", 16, "--compare", "--trace", trace, "--json")
     assert run.returncode == 0, run.stdout + run.stderr
-    first.write_text(run.stdout)
     (record,) = json.loads(run.stdout)["prompts"]
     assert record["identical"] is True
     assert record["new_tokens"] == len(record["tokens"]) <= 16
@@ -89,17 +88,17 @@ def test_generate_compares_traces_and_explains(draftcert, tmp_path):
     assert sum(len(step["tokens"]) for step in steps) == record["new_tokens"]
     assert len(steps) == record["target_passes"]
 
-    changed = json.loads(run.stdout)
-    changed["prompts"][0]["tokens"][3] += 1
-    second = tmp_path / "second.json"
-    second.write_text(json.dumps(changed))
-    assert draftcert("explain", first, first).returncode == 0
+    document = json.loads(run.stdout)
+    document["prompts"] = [record, record | {"id": "again"}]
+    first.write_text(json.dumps(document))
+    document["prompts"][1]["tokens"] = [*record["tokens"][:3], record["tokens"][3] + 1, *record["tokens"][4:]]
+    second.write_text(json.dumps(document))
     run = draftcert("explain", first, second, "--json")
     assert run.returncode == 1, run.stderr
-    (explained,) = json.loads(run.stdout)["outputs"]
+    same, explained = json.loads(run.stdout)["outputs"]
+    assert same["verdict"] == "identical"
     assert explained["position"] == 3
     assert explained["verdict"] == "broken promise"
-    changed["same_bits"] = None
-    second.write_text(json.dumps(changed))
-    (explained,) = json.loads(draftcert("explain", first, second, "--json").stdout)["outputs"]
+    second.write_text(json.dumps(document | {"same_bits": None}))
+    _, explained = json.loads(draftcert("explain", first, second, "--json").stdout)["outputs"]
     assert explained["verdict"] in ("different rule", "true error")

@@ -148,6 +148,7 @@ def test_prompts_ids_and_errors_cannot_act_on_the_terminal(draftcert, folder, tm
         json.dumps({"target": str(folder), "prompts": [{"id": name, "prompt_tokens": [5], "tokens": [3]}]})
     )
     code, out, errors = draftcert("explain", output, output)
+    assert code == 0
     assert out.startswith("1\\nverdict: identical\\x1b[2J\\u202e: identical. ")
     assert out.count("\n") == 1
     code, out, errors = draftcert("generate", "--prompts", tmp_path / "none\x1b[2J\nerror: none", *options)
