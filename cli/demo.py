@@ -113,9 +113,10 @@ def _why(name: str) -> bool:
 
 
 def _agreement() -> bool:
-    from ..numerics.agreement import DIGITS, agreement, solve_row
+    from ..numerics.agreement import agreement, solve_row
     from ..numerics.row import read_row
     from ..theory import FORMULAS
+    from ..theory.formula import AGREED_DIGITS
 
     with status("solving"):
         solved = [solve_row(read_row(row), accepted=1, candidates=1) for row in TARGETS]
@@ -126,7 +127,7 @@ def _agreement() -> bool:
         f"{len(digits)} targets, a tie and a nearly certain one among them, at least {worst:.0f} digits agree. "
         "`draftcert validate` does it for every rule."
     )
-    return len(digits) == len(TARGETS) and worst >= DIGITS
+    return len(digits) == len(TARGETS) and worst >= AGREED_DIGITS
 
 
 def _decode(target_name: str, max_new_tokens: int) -> bool:

@@ -23,6 +23,7 @@ from flint import arb, fmpq
 from ..support.files import write_whole
 from ..theory import FORMULAS, DraftcertError, Formula
 from ..theory.divergences import DIVERGENCE_FORMULAS
+from ..theory.formula import AGREED_DIGITS
 from ..theory.margins import MARGIN_FORMULAS, SUPREMUM_FORMULAS
 from ..theory.pool import Pool, select_pool
 from .balls import ball_function, bounds, precision, sum_balls, to_fmpq
@@ -36,9 +37,7 @@ COMPARED: Mapping[str, Formula] = MappingProxyType(
     {**FORMULAS, **MARGIN_FORMULAS, **SUPREMUM_FORMULAS, **DIVERGENCE_FORMULAS}
 )
 """The formulas that are compared, by name."""
-DIGITS = 50
-"""Digits every formula must agree to, relative to the value."""
-WORKING_DIGITS = 2 * DIGITS + 10
+WORKING_DIGITS = 2 * AGREED_DIGITS + 10
 """Digits of the optimum itself: the level is known to half of them."""
 LEDGER = Path(__file__).parent / "ledger.json"
 TOOLS = ("cvxpy", "clarabel", "mpmath", "python-flint", "sympy")
@@ -343,9 +342,9 @@ def agree(formula: Formula, solved: Iterable[Solved]) -> Agreed:
         digits = agreement(formula, each)
         if digits is None:
             continue
-        if digits < DIGITS:
+        if digits < AGREED_DIGITS:
             raise DraftcertError(
-                f"{formula.name} agrees to {digits:.1f} digits only, not {DIGITS}, on "
+                f"{formula.name} agrees to {digits:.1f} digits only, not {AGREED_DIGITS}, on "
                 f"{each.row.text} with {each.accepted} accepted tokens and "
                 f"{each.candidates} candidates ({each.divergence.name})"
             )

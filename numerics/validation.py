@@ -26,9 +26,10 @@ from ..support.files import json_lines, writable_folder
 from ..support.workers import alike, run_tasks
 from ..theory import FORMULAS, RULES, DraftcertError, Rule, parse_rule
 from ..theory.errors import Argument
+from ..theory.formula import AGREED_DIGITS
 from ..theory.names import unknown_name
 from ..theory.presets import example_rules
-from .agreement import COMPARED, DIGITS, WORKING_DIGITS, Solved, agreement, certify
+from .agreement import COMPARED, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
 from .balls import to_mpf
 from .certificate import ExactCertificate, certificate_of_row
@@ -166,13 +167,13 @@ def _outcome(case: Case, row: ExactRow) -> Outcome:
 def _compare(case: Case, row: ExactRow) -> Outcome:
     divergence = DIVERGENCES[case.divergence]()
     ratio = None if case.logit_ratio is None else Fraction(case.logit_ratio)
-    found = certificate_of_row(row, case.rule, case.candidates, DIGITS, ratio)
+    found = certificate_of_row(row, case.rule, case.candidates, AGREED_DIGITS, ratio)
     accepted = len(found.accepted)
     solutions = _solutions(case, row, found, divergence)
     if case.index % SAMPLED_EVERY == 1:
         _compare_sampling(case, row)
     small = case.tokens <= ALL_CHOICES
-    optimum = certify(row, accepted, solutions, divergence, WORKING_DIGITS if small else DIGITS + 10)
+    optimum = certify(row, accepted, solutions, divergence, WORKING_DIGITS if small else AGREED_DIGITS + 10)
     if optimum is None:
         if (found.level is None) != (not solutions) or (case.divergence != "reverse_kl" and solutions):
             raise DraftcertError(f"the program has no solution, but the certificate is {found}")
@@ -191,7 +192,7 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
     solver_digits = _solver_digits(optimum, solutions)
     value = rounded(to_mpf(optimum.enclosure), 30)
     failure = None
-    if worst < DIGITS or (solver_digits is not None and solver_digits < SOLVER_DIGITS):
+    if worst < AGREED_DIGITS or (solver_digits is not None and solver_digits < SOLVER_DIGITS):
         failure = case.values | {
             "probabilities": row.text,
             "certificate": str(found),
@@ -208,14 +209,14 @@ def _compare_sampling(case: Case, row: ExactRow) -> None:
         return
     draw = random.Random(f"{case.key}/sampling")
     divergence, lenience = Fraction(draw.randint(1, 60), 40), Fraction(draw.randint(1, 4), 4)
-    found = sampling_acceptance(divergence, lenience, probabilities=row.text, digits=DIGITS)
+    found = sampling_acceptance(divergence, lenience, probabilities=row.text, digits=AGREED_DIGITS)
     solved = least_acceptance(row, float(divergence), float(lenience))
     if abs(float(found) - solved) > SAMPLED_ERROR:
         raise DraftcertError(
             f"sampling at {divergence} nats and lenience {lenience} accepts {found} at least, by the programs {solved}"
         )
     if found.upper < 1:  # else nothing can be rejected, at no divergence of a whole range
-        back = kl_for_sampling_acceptance(found, lenience, probabilities=row.text, digits=DIGITS)
+        back = kl_for_sampling_acceptance(found, lenience, probabilities=row.text, digits=AGREED_DIGITS)
         if abs(float(back) - float(divergence)) > SAMPLED_ERROR:
             raise DraftcertError(f"acceptance {found} at lenience {lenience} is {back} nats, not {divergence}")
 
@@ -251,7 +252,7 @@ def _caught(solved: Solved) -> dict[str, list[int]]:
     caught: dict[str, list[int]] = {}
     for formula in COMPARED.values():
         digits = (agreement(mutant, solved) for mutant in mutants(formula))
-        caught[formula.name] = [k for k, each in enumerate(digits) if each is not None and each < DIGITS]
+        caught[formula.name] = [k for k, each in enumerate(digits) if each is not None and each < AGREED_DIGITS]
     return {name: found for name, found in caught.items() if found}
 
 

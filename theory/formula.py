@@ -23,6 +23,10 @@ class Argument:
     axis: str | None = None
 
 
+AGREED_DIGITS = 50
+"""Digits, relative to the value, to which a formula must agree with certified optima before it counts."""
+
+
 @dataclass(frozen=True)
 class Formula:
     """A formula of the theory.

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ...numerics.agreement import DIGITS
 from ...support.files import read_json, write_whole
 from ...theory import FORMULAS, DraftcertError, Formula
+from ...theory.formula import AGREED_DIGITS
 from ..generated import FOLDER
 from ..rows.budgets import BUDGETS, RoundingBudget
 from .page import quoted
@@ -240,8 +240,8 @@ def _lack_of_agreement(formula: Formula, entry: Mapping[str, Any] | None) -> str
         return f"has no {formula.sha256[:12]}"
     if entry.get("formula") != formula.name:
         return f"has {formula.sha256[:12]} as the agreement of {entry.get('formula')}"
-    if not (entry.get("cases", 0) > 0 and entry.get("digits", 0) >= DIGITS):
-        return f"has only {entry.get('digits')} digits on {entry.get('cases')} cases, not {DIGITS}"
+    if not (entry.get("cases", 0) > 0 and entry.get("digits", 0) >= AGREED_DIGITS):
+        return f"has only {entry.get('digits')} digits on {entry.get('cases')} cases, not {AGREED_DIGITS}"
     return None
 
 

@@ -7,7 +7,7 @@ import pytest
 import sympy
 
 from draftcert.numerics import Agreed, agree
-from draftcert.numerics.agreement import COMPARED, DIGITS, LEDGER, solve_row
+from draftcert.numerics.agreement import COMPARED, LEDGER, solve_row
 from draftcert.numerics.balls import bounds
 from draftcert.numerics.divergence import DIVERGENCES, renyi
 from draftcert.numerics.mutation import mutants
@@ -15,6 +15,7 @@ from draftcert.numerics.polish import certified_digits, least, polish
 from draftcert.numerics.program import Solution, solve
 from draftcert.numerics.row import read_row
 from draftcert.theory import DraftcertError
+from draftcert.theory.formula import AGREED_DIGITS
 
 ROWS = [
     (["0.6", "0.4"], 1, 1),
@@ -56,7 +57,7 @@ def solved():
 def test_every_formula_agrees(formula, solved):
     agreed = agree(formula, solved)
     assert agreed.sha256 == formula.sha256
-    assert agreed.digits >= DIGITS
+    assert agreed.digits >= AGREED_DIGITS
 
 
 @pytest.mark.parametrize("formula", COMPARED.values(), ids=COMPARED)
@@ -93,7 +94,7 @@ def test_failure_holds_the_row(solved):
 def test_committed_ledger_is_current():
     ledger = json.loads(LEDGER.read_text())
     assert {sha: entry["formula"] for sha, entry in ledger.items()} == {f.sha256: f.name for f in COMPARED.values()}
-    assert min(entry["digits"] for entry in ledger.values()) >= DIGITS
+    assert min(entry["digits"] for entry in ledger.values()) >= AGREED_DIGITS
 
 
 @pytest.mark.parametrize("name", DIVERGENCES)
@@ -106,7 +107,7 @@ def test_polish_encloses_what_the_solver_found(name):
             assert (name, p[1]) == ("reverse_kl", "0")
             continue
         assert float(bounds(optimum.enclosure)[0]) == pytest.approx(min(s.value for s in solutions), abs=1e-6)
-        assert certified_digits(optimum.enclosure) >= DIGITS
+        assert certified_digits(optimum.enclosure) >= AGREED_DIGITS
         assert sum(optimum.draft) == 1
         residuals = dataclasses.astuple(optimum.residuals)
         assert len(residuals) == 4
@@ -123,7 +124,7 @@ def test_polish_finds_the_active_set_from_a_wrong_start():
     for _ in range(5):
         guess = Solution(0.0, np.array([draw.random() for _ in range(5)]), (3, 4), "none")
         values.append(polish(row, row.order[:3], guess, renyi(2)).enclosure)
-    assert certified_digits(*values) >= DIGITS
+    assert certified_digits(*values) >= AGREED_DIGITS
 
 
 def test_tree_trap_is_not_averaged():
