@@ -20,17 +20,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 import draftcert
-from draftcert.cli import app
+from draftcert.cli import acts, commands, whole
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
 PAGES += sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "engines")
 """Those of engines are run where these are installed, by tests/engines/test_page.py."""
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
-APP = get_command(app)
+APP = whole()
 
 NOT_RUN = ("needs a GPU", "needs the network", "takes minutes", "takes hours")
 """Why a block may be left out, said in a comment on the line above it: `<!-- not run: needs a GPU -->`."""
@@ -299,21 +298,14 @@ def test_the_test_lets_the_rest_be(text: str):
 # Commands.
 
 
-def commands(command: Any = APP, name: str = "draftcert") -> Iterator[tuple[str, Any]]:
-    """Every command that does something by itself, with its full name."""
-    inner = getattr(command, "commands", {})
-    if not inner or command.invoke_without_command:
-        yield name, command
-    for word, each in inner.items():
-        yield from commands(each, f"{name} {word}")
-
-
 @pytest.mark.parametrize("example", cases(EXAMPLES))
 def test_examples_of_commands(example: Shown, console: Callable[[Shown], str]):
     console(example)
 
 
-@pytest.mark.parametrize(("name", "command"), [pytest.param(*each, id=each[0]) for each in commands()])
+@pytest.mark.parametrize(
+    ("name", "command"), [pytest.param(*each, id=each[0]) for each in commands(APP) if acts(each[1])]
+)
 def test_each_command_shows_an_example(name: str, command: Any):
     examples = {example.text for example in EXAMPLES}
     shown = {line.removeprefix("Example: ") for line in (command.help or "").splitlines()} & examples
