@@ -37,7 +37,12 @@ $(VENV)/dependencies: pyproject.toml constraints.txt $(LOCK)
 
 $(VENV)/installed: $(VENV)/dependencies $(VENV)/sources
 	@flock $(VENV)/dependencies $(BIN)/pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=strict -e .
+	@$(BIN)/python -c "$(COMPILE)"
 	@touch $@
+
+# An editable install brings no compiled kernels, as a wheel does: without this the first command would wait for them.
+COMPILE := from draftcert.runtime.models.layers import bindings as layers; \
+	from draftcert.runtime.rows.cpu import bindings as rows; layers.library(), rows.kernels()
 
 install: $(VENV)/installed
 
