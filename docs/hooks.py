@@ -126,6 +126,21 @@ def option_table(options: list[Any]) -> list[str]:
     return [*lines, ""]
 
 
+# ---- notebooks -----------------------------------------------------------------------------------------------------
+
+
+def notebook_page(path: Path) -> str:
+    """A notebook with what its cells printed."""
+    lines = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        lines += ["```python", source, "```"] if cell["cell_type"] == "code" else [source]
+        lines += ["", *("```text\n" + "".join(output["text"]) + "```\n" for output in cell.get("outputs", []))]
+    name = path.relative_to(ROOT).as_posix()
+    lines.append(f"This page is the notebook [{name}](https://github.com/draftcert/draftcert/blob/main/{name}).")
+    return "\n".join(lines)
+
+
 # ---- public names --------------------------------------------------------------------------------------------------
 
 
@@ -197,6 +212,8 @@ def generated() -> dict[str, str]:
     pages = dict([*theory_pages(), *reference_pages()])
     pages["commands.md"] = command_page()
     pages["performance.md"] = performance_page()
+    for path in (ROOT / "examples").glob("*.ipynb"):
+        pages[f"tutorials/{path.stem}.md"] = notebook_page(path)
     for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         pages[f"project/{name.lower()}.md"] = text.replace("](docs/", "](../")

@@ -1,10 +1,11 @@
-"""What is shown is run: examples in docstrings, blocks of code in the pages, examples in each command's help."""
+"""What is shown is run: examples in docstrings, code in pages and notebooks, examples in each command's help."""
 
 import ast
 import doctest
 import functools
 import importlib
 import io
+import json
 import os
 import re
 import shlex
@@ -28,6 +29,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
 PAGES += sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "engines")
 """Those of engines are run where these are installed, by tests/engines/test_page.py."""
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 APP = whole()
 
@@ -134,6 +136,17 @@ def blocks(path: Path) -> list[Block]:
     return found
 
 
+def cells(path: Path) -> list[Block]:
+    """The cells of a notebook with what they printed; `line` counts cells."""
+    found = []
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], 1):
+        if cell["cell_type"] == "code":
+            assert all(output.get("name") == "stdout" for output in cell["outputs"]), f"{path}: cells only print"
+            output = "".join(line for output in cell["outputs"] for line in output["text"])
+            found.append(Block(path, number, "".join(cell["source"]), "python", None, output))
+    return found
+
+
 def console_lines(block: Block) -> Iterator[tuple[Shown, str]]:
     """Each command of a console block with the output shown beneath it."""
     lines = block.text.splitlines(keepends=True)
@@ -144,7 +157,7 @@ def console_lines(block: Block) -> Iterator[tuple[Shown, str]]:
 
 
 DOCSTRINGS = list(all_docstrings())
-BLOCKS = {page: blocks(page) for page in PAGES}
+BLOCKS = {page: blocks(page) for page in PAGES} | {notebook: cells(notebook) for notebook in NOTEBOOKS}
 EXAMPLES = [
     Shown(each.path, each.line + each.text.count("\n", 0, match.start(1)), match[1])
     for each in DOCSTRINGS
@@ -365,8 +378,8 @@ def in_turn(page: Path) -> list[Any]:
     return cases
 
 
-@pytest.mark.parametrize("shown", [case for page in PAGES for case in in_turn(page)])
-def test_blocks_of_pages(
+@pytest.mark.parametrize("shown", [case for page in BLOCKS for case in in_turn(page)])
+def test_blocks_of_pages_and_notebooks(
     shown: list[Block], console: Callable[[Shown], str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(folder)
