@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partialmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -195,12 +195,12 @@ def _reading_once() -> Iterator[None]:
         import gguf
         from tqdm.auto import tqdm
 
-    begin, reader = tqdm.__init__, gguf.GGUFReader
-    tqdm.__init__, gguf.GGUFReader = partialmethod(begin, disable=True), cache(reader)
+    bar, begin, reader = cast(Any, tqdm), tqdm.__init__, gguf.GGUFReader
+    bar.__init__, gguf.GGUFReader = partialmethod(begin, disable=True), cache(reader)
     try:
         yield
     finally:
-        tqdm.__init__, gguf.GGUFReader = begin, reader
+        bar.__init__, gguf.GGUFReader = begin, reader
 
 
 def _unpacked(path: Path) -> Path:
