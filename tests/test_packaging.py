@@ -6,6 +6,7 @@ virtual environment outside of the checkout that sees the distributions the core
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,15 +17,16 @@ import zipfile
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-import typer.main
+import yaml
 from packaging.requirements import Requirement
-from typer.core import TyperGroup
+from packaging.version import Version
 
+from draftcert import __version__
 from draftcert.audit.run import made_by
-from draftcert.cli import app
+from draftcert.cli import acts, commands, whole
 from draftcert.runtime.compiling import compiler
 from draftcert.support.files import SEAL, seal
 from draftcert.theory import parse_rule
@@ -124,6 +126,15 @@ def core(published, tmp_path):
 def unhelped() -> dict[str, str]:
     """The variables of this process without those that tell Python where to look."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def test_the_changelog_and_the_citation_are_of_this_version():
+    told = re.findall("^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    released = [re.sub(r" - \d{4}-\d\d-\d\d$", "", each) for each in told if each != "Unreleased"]
+    assert told[0] in ("Unreleased", told[len(told) - len(released)])
+    assert released == sorted(set(released), key=Version, reverse=True)
+    assert released[0] == __version__
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == __version__
 
 
 def test_setuptools_has_nothing_to_warn_of(published):
@@ -254,14 +265,6 @@ COMMANDS: tuple[tuple[str, str, str | None], ...] = (
 """Command, arguments, and the extra that it asks for where only the core dependencies are."""
 
 
-def command_names(program: Any, name: str = "") -> Iterator[str]:
-    """All commands of a group, such as "audit" and "audit logprobs"."""
-    if not isinstance(program, TyperGroup) or program.invoke_without_command:
-        yield name
-    for each, command in getattr(program, "commands", {}).items():
-        yield from command_names(command, f"{name} {each}".strip())
-
-
 @pytest.fixture(scope="module")
 def told(published, tmp_path_factory) -> list[subprocess.CompletedProcess[str]]:
     """How every command ended and what it printed, without the optional dependencies."""
@@ -285,7 +288,8 @@ def told(published, tmp_path_factory) -> list[subprocess.CompletedProcess[str]]:
 
 
 def test_every_command_is_among_those():
-    assert set(command_names(typer.main.get_command(app))) == {command for command, _, _ in COMMANDS}
+    names = {name.removeprefix("draftcert ") for name, command in commands(whole()) if acts(command)}
+    assert names == {command for command, _, _ in COMMANDS}
 
 
 @pytest.mark.parametrize("number", range(len(COMMANDS)), ids=[f"{command} {rest}" for command, rest, _ in COMMANDS])

@@ -1,10 +1,11 @@
-"""What is shown is run: examples in docstrings, blocks of code in the pages, examples in each command's help."""
+"""What is shown is run: examples in docstrings, code in pages and notebooks, examples in each command's help."""
 
 import ast
 import doctest
 import functools
 import importlib
 import io
+import json
 import os
 import re
 import shlex
@@ -21,18 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 import draftcert
-from draftcert.cli import app
+from draftcert.cli import acts, commands, whole
 from tests.forks import Forks
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
 PAGES += sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "engines")
 """Those of engines are run where these are installed, by tests/engines/test_page.py."""
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
-APP = get_command(app)
+APP = whole()
 
 NOT_RUN = ("needs a GPU", "needs the network", "takes minutes", "takes hours")
 """Why a block may be left out, said in a comment on the line above it: `<!-- not run: needs a GPU -->`."""
@@ -137,6 +138,17 @@ def blocks(path: Path) -> list[Block]:
     return found
 
 
+def cells(path: Path) -> list[Block]:
+    """The cells of a notebook with what they printed; `line` counts cells."""
+    found = []
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], 1):
+        if cell["cell_type"] == "code":
+            assert all(output.get("name") == "stdout" for output in cell["outputs"]), f"{path}: cells only print"
+            output = "".join(line for output in cell["outputs"] for line in output["text"])
+            found.append(Block(path, number, "".join(cell["source"]), "python", None, output))
+    return found
+
+
 def console_lines(block: Block) -> Iterator[tuple[Shown, str]]:
     """Each command of a console block with the output shown beneath it."""
     lines = block.text.splitlines(keepends=True)
@@ -147,7 +159,7 @@ def console_lines(block: Block) -> Iterator[tuple[Shown, str]]:
 
 
 DOCSTRINGS = list(all_docstrings())
-BLOCKS = {page: blocks(page) for page in PAGES}
+BLOCKS = {page: blocks(page) for page in PAGES} | {notebook: cells(notebook) for notebook in NOTEBOOKS}
 EXAMPLES = [
     Shown(each.path, each.line + each.text.count("\n", 0, match.start(1)), match[1])
     for each in DOCSTRINGS
@@ -313,21 +325,14 @@ def test_the_test_lets_the_rest_be(text: str):
 # Commands.
 
 
-def commands(command: Any = APP, name: str = "draftcert") -> Iterator[tuple[str, Any]]:
-    """Every command that does something by itself, with its full name."""
-    inner = getattr(command, "commands", {})
-    if not inner or command.invoke_without_command:
-        yield name, command
-    for word, each in inner.items():
-        yield from commands(each, f"{name} {word}")
-
-
 @pytest.mark.parametrize("example", cases(EXAMPLES))
 def test_examples_of_commands(example: Shown, console: Callable[[Shown], str]):
     console(example)
 
 
-@pytest.mark.parametrize(("name", "command"), [pytest.param(*each, id=each[0]) for each in commands()])
+@pytest.mark.parametrize(
+    ("name", "command"), [pytest.param(*each, id=each[0]) for each in commands(APP) if acts(each[1])]
+)
 def test_each_command_shows_an_example(name: str, command: Any):
     examples = {example.text for example in EXAMPLES}
     shown = {line.removeprefix("Example: ") for line in (command.help or "").splitlines()} & examples
@@ -387,8 +392,8 @@ def in_turn(page: Path) -> list[Any]:
     return cases
 
 
-@pytest.mark.parametrize("shown", [case for page in PAGES for case in in_turn(page)])
-def test_blocks_of_pages(
+@pytest.mark.parametrize("shown", [case for page in BLOCKS for case in in_turn(page)])
+def test_blocks_of_pages_and_notebooks(
     shown: list[Block], console: Callable[[Shown], str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(folder)

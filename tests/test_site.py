@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import yaml
 
+from draftcert.cli import acts, commands, whole
 from draftcert.theory import RULES
 from draftcert.theory.theorems import THEOREMS
 
@@ -75,9 +76,12 @@ def test_a_public_name_is_told_once(pages: dict[str, str]):
 
 
 def test_every_command_is_on_the_page(hooks: ModuleType, pages: dict[str, str]):
-    names = [name for name, _ in hooks.commands(hooks.get_command(hooks.app))]
+    program = whole()
+    names = [name for name, command in commands(program) if acts(command)]
     assert re.findall("^## (.*)$", pages["commands.md"], re.M) == names
     assert pages["commands.md"].count("\n$ draftcert ") >= len(names)
+    options = {name for _, command in commands(program) for each in command.params for name in each.opts} | {"-h"}
+    assert [name for name in options if not re.search(rf"[` ]{name}[`,]", pages["commands.md"])] == []
 
 
 def test_every_measurement_is_shown_with_its_command(hooks: ModuleType, pages: dict[str, str]):

@@ -1,6 +1,7 @@
 """What continuous integration runs is pinned, and may read the code and nothing else."""
 
 import re
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,6 +23,18 @@ def test_actions_are_pinned_by_commit_with_least_permissions(path: Path):
                 assert re.fullmatch(r"[\w-]+/[\w./-]+@[0-9a-f]{40}", step["uses"]), step["uses"]
             if "actions/checkout" in step.get("uses", ""):
                 assert step["with"]["persist-credentials"] is False
+
+
+def test_every_version_of_python_that_is_promised_is_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    promised = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
+    (matrix,) = (
+        job["strategy"]["matrix"]["python"]
+        for path in WORKFLOWS
+        for job in yaml.safe_load(path.read_text())["jobs"].values()
+    )
+    assert matrix == promised
+    assert project["requires-python"] == f">={promised[0]}"
 
 
 def test_the_lock_holds_the_versions_of_the_constraints_and_a_hash_of_each():

@@ -14,8 +14,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partialmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -183,6 +184,25 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
+@contextmanager
+def _reading_once() -> Iterator[None]:
+    """While transformers reads a GGUF file: what no setting of it changes.
+
+    It would show a bar over the tensors, and take the header apart anew, for seconds, for each of configuration,
+    tokenizer and weights.
+    """
+    with optional("hf"):
+        import gguf
+        from tqdm.auto import tqdm
+
+    bar, begin, reader = cast(Any, tqdm), tqdm.__init__, gguf.GGUFReader
+    bar.__init__, gguf.GGUFReader = partialmethod(begin, disable=True), cache(reader)
+    try:
+        yield
+    finally:
+        bar.__init__, gguf.GGUFReader = begin, reader
+
+
 def _unpacked(path: Path) -> Path:
     """Folder with what `keep_places` wrote of a GGUF file, its tokenizer too, made on first use and if damaged."""
     with reading(path), path.open("rb") as file:
@@ -225,7 +245,8 @@ def _unpack(path: Path, folder: Path) -> None:
 
     _refuse_too_large(read_header(path), str(path))
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-    with optional("hf"), _quiet(), reading(path):  # transformers reads GGUF files with gguf, which it imports only now
+    # transformers reads GGUF files with gguf, which it imports only now.
+    with optional("hf"), _quiet(), _reading_once(), reading(path):
         tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
             **where, dtype=torch.float32, output_loading_info=True

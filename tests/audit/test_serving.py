@@ -73,6 +73,13 @@ def test_rules_that_let_more_pass_cost_more_and_guarantee_more(audit):
     assert next(row for row in table.rows if row[0] == "top_m(1)")[1] == 0
 
 
+def test_rules_are_compared_where_they_guarantee_something(audit, monkeypatch):
+    monkeypatch.setattr(type(audit), "mean_kl", 1e6)
+    table = acceptance_and_cost(audit)
+    assert any(row[2] for row in table.rows)
+    assert "mean KL 0.1 nats" in table.reading
+
+
 def test_no_rule_has_more_acceptance_for_less_than_the_best_trades(audit):
     traded = trade_off(audit, 0.2)
     best = best_trades(traded)

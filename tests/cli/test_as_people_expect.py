@@ -11,12 +11,10 @@ import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from draftcert.cli import app
+from draftcert.cli import commands, whole
 
 RUNS = """
 import contextlib, io, json, sys
@@ -48,14 +46,8 @@ def at_once(commands: list[list[str]], **environment: str) -> list[list]:
     return json.loads(run.stdout)
 
 
-def paths(command=None, path=()) -> list[tuple[list[str], Any]]:
-    """Every command there is, by what one types for it."""
-    command = command or typer.main.get_command(app)
-    below = getattr(command, "commands", {})
-    return [(list(path), command), *(each for name in below for each in paths(below[name], (*path, name)))]
-
-
-EVERY = paths()
+EVERY = [(name.split()[1:], command) for name, command in commands(whole())]
+"""Every command there is, by what one types for it."""
 assert len(EVERY) > 15
 
 

@@ -116,11 +116,14 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ids=lambda value: getattr(value, "name", str(value)),
 )
 def test_a_gguf_file_decodes_as_its_float32_model(
-    format: gguf.GGMLQuantizationType, architecture: str, tied: bool, cached: Path
+    format: gguf.GGMLQuantizationType, architecture: str, tied: bool, cached: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows that llama.cpp permutes, ties and biases included; the judge is transformers with gguf."""
+    """Rows that llama.cpp permutes, ties and biases included; the judge is transformers with gguf, bar and all."""
     write(cached / "toy.gguf", format, architecture, tied)
-    plain, loaded = by_transformers(cached / "toy.gguf"), load_model(cached / "toy.gguf").model
+    plain = by_transformers(cached / "toy.gguf")
+    assert "0/" in capfd.readouterr().err
+    loaded = load_model(cached / "toy.gguf").model
+    assert capfd.readouterr().err == ""
     for name, weight in plain.state_dict().items():
         assert torch.equal(bits(loaded.state_dict()[name]), bits(weight)), name
     assert formats_read(loaded) == [format] * 3
