@@ -16,10 +16,13 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +102,11 @@ def contents(folder: Path) -> dict[str, str]:
     return found
 
 
-def trial(command: Callable[[Path], list[str]], folder: Path, usual: float, draw: random.Random, kills: int) -> int:
-    """Kill a command up to so many times, and let it end; how often it was killed before its end."""
+def trial(command: Callable[[Path], list[str]], folder: Path, usual: float, draw: random.Random) -> int:
+    """Kill a command up to five times, and let it end; how often it was killed before its end."""
     folder.mkdir()
     killed = 0
-    for _ in range(kills):
+    for _ in range(draw.randint(1, 5)):
         child = begin(command(folder))
         time.sleep(usual * draw.random())
         os.kill(child, signal.SIGKILL)
@@ -117,9 +120,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="trials that run side by side")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    draw = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         prompts = place / "prompts.jsonl"
@@ -128,31 +131,40 @@ def main() -> None:
             tiny_model(place / "model")
             os._exit(0)
         os.wait()
-        table = {kind: {"kills": 0, "seconds": 0.0, "different": []} for kind in commands(place, prompts)}
+        kinds = commands(place / "model", prompts)
+        table: dict[str, dict[str, Any]] = {}
         expected = {}
-        for number, (kind, command) in enumerate(commands(place / "model", prompts).items()):
-            folder = place / f"undisturbed-{number}"
+        for kind, command in kinds.items():
+            folder = place / kind
             folder.mkdir()
-            table[kind]["seconds"] = round(run(command(folder)), 2)
+            table[kind] = {"kills": 0, "seconds": round(run(command(folder)), 2), "different": []}
             expected[kind] = contents(folder)
             print(f"{kind}: {table[kind]['seconds']} s undisturbed", flush=True)
-        start = time.monotonic()
-        for number, (kind, command) in enumerate(itertools.cycle(commands(place / "model", prompts).items())):
-            if sum(row["kills"] for row in table.values()) >= options.kills:
-                break
-            if time.monotonic() - start > 60 * options.minutes:
-                break
-            folder = place / f"trial-{number}"
-            row = table[kind]
-            row["kills"] += trial(command, folder, row["seconds"], draw, draw.randint(1, 5))
-            if (found := contents(folder)) != expected[kind]:
-                names = found.keys() | expected[kind].keys()
-                row["different"].append(sorted(n for n in names if found.get(n) != expected[kind].get(n)))
-            print(json.dumps(table), flush=True)
-            result = {"draftcert": __version__, "seed": options.seed, "trials": number + 1, "commands": table}
-            if options.output:
-                options.output.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(options.output, json.dumps(result, indent=1) + "\n")
+        end = time.monotonic() + 60 * options.minutes
+        trials, one_writes = itertools.count(), threading.Lock()
+
+        def try_on() -> None:
+            while sum(row["kills"] for row in table.values()) < options.kills and time.monotonic() < end:
+                number = next(trials)
+                kind = list(kinds)[number % len(kinds)]
+                folder, row = place / f"trial-{number}", table[kind]
+                killed = trial(kinds[kind], folder, row["seconds"], random.Random(f"{options.seed}-{number}"))
+                found = contents(folder)
+                shutil.rmtree(folder)
+                with one_writes:
+                    row["kills"] += killed
+                    if found != expected[kind]:
+                        names = found.keys() | expected[kind].keys()
+                        row["different"].append(sorted(n for n in names if found.get(n) != expected[kind].get(n)))
+                    print(json.dumps(table), flush=True)
+                    if options.output:
+                        result = {"draftcert": __version__, "seed": options.seed, "commands": table}
+                        options.output.parent.mkdir(parents=True, exist_ok=True)
+                        write_whole(options.output, json.dumps(result, indent=1) + "\n")
+
+        with ThreadPoolExecutor(options.at_once) as pool:
+            for each in [pool.submit(try_on) for _ in range(options.at_once)]:
+                each.result()
     raise SystemExit(any(row["different"] for row in table.values()))
 
 
