@@ -1,22 +1,28 @@
-"""An engine's answers to the conformance vectors, judged case by case.
+"""An engine's answers to the conformance vectors: written down by `write_answers`, judged case by case.
 
 What is wrong with the file is an error; what is wrong with an answer is a fault of the engine, a missing one too.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy
 from scipy.stats import binom
 
-from ..support.files import parse_json, read_text
+from ..support.files import parse_json, read_text, write_whole
 from ..theory.errors import DraftcertError
 from ..theory.numbers import shown
-from .conformance import FORMAT, TRIALS, Case, every_vector, number_of_outcomes
+from .conformance import FORMAT, TRIALS, Case, conformance_vectors, every_vector, number_of_outcomes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FALSE_ALARM = Fraction(1, 10**6)
 """At most this is the probability that an engine which samples rightly is found faulty in anything it counted."""
@@ -57,6 +63,28 @@ class Conformance:
         return not self.faults
 
 
+def logits_of(case: Case) -> NDArray[numpy.float32]:
+    """The logits `[1 + draft tokens, vocabulary]` of a case that is verified by a rule."""
+    bits = numpy.array([[int(word, 16) for word in row.split()] for row in case["logits"]], numpy.uint32)
+    return (bits << (16 if case["dtype"] == "bfloat16" else 0)).view(numpy.float32)[:, : case["vocab_size"]]
+
+
+def write_answers(path: str | Path, engine: str, suites: Sequence[str], answer: Callable[[Case], Any]) -> None:
+    """Run an engine over every case of these suites, and write its answers for `check_answers`.
+
+    `answer` gives the answer to a case; where it raises a ValueError, the engine refuses.
+    """
+    vectors = conformance_vectors()
+    answers = {}
+    for case in (case for case in vectors["cases"] if case["suite"] in suites):
+        try:
+            answers[case["id"]] = answer(case)
+        except ValueError:
+            answers[case["id"]] = {"refused": True}
+    head = {"format": vectors["format"], "vectors_sha256": vectors["sha256"], "engine": engine}
+    write_whole(path, json.dumps(head | {"suites": list(suites), "answers": answers}))
+
+
 def check_answers(path: str | Path) -> Conformance:
     """Judge the file that an engine's run over the conformance vectors has written.
 
@@ -67,11 +95,7 @@ def check_answers(path: str | Path) -> Conformance:
         DraftcertError: no such file, or not of the format: not JSON, a key twice, of other vectors, no suite, an
             unknown suite or case, a suite's case that is answered though the suite is not named.
 
-    >>> import json
-    >>> vectors = every_vector()
-    >>> answers = {case["id"]: case["expected"] for case in vectors["cases"] if case["suite"] == "greedy/tree"}
-    >>> head = {"format": vectors["format"], "vectors_sha256": vectors["sha256"], "engine": "mine 1.0"}
-    >>> _ = Path("answers.json").write_text(json.dumps(head | {"suites": ["greedy/tree"], "answers": answers}))
+    >>> write_answers("answers.json", "mine 1.0", ["greedy/tree"], lambda case: case["expected"])
     >>> check_answers("answers.json").passed
     True
     """

@@ -142,7 +142,11 @@ def _verification(case: Case, logits: Logits, rule: Rule) -> dict[str, Any]:
     row = logits[path[-1] + 1 if path else 0]
     if _determines_nothing(row):
         return {"refused": True}
-    tokens = [*(case["draft_tokens"][node] for node in path), _accepted(row, STRICT)[0]]
+    return committed(case, [*(case["draft_tokens"][node] for node in path), _accepted(row, STRICT)[0]], path)
+
+
+def committed(case: Case, tokens: list[int], path: Sequence[int]) -> dict[str, Any]:
+    """The answer that commits these tokens, those of the accepted `path` and the next one, up to an end of sequence."""
     if (eos := case.get("eos_token_id")) in tokens:  # how much of such a path counts as accepted is a convention
         return {"output_tokens": tokens[: tokens.index(eos) + 1]}
     return {"output_tokens": tokens, "accepted_nodes": list(path), "num_accepted_tokens": len(path)}

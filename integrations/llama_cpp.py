@@ -15,7 +15,7 @@ from ..runtime.trees.drafters import Drafter
 from ..theory.imports import optional
 from .texts import TextDrafter
 
-with optional("llama_cpp"):
+with optional("llama-cpp"):
     from llama_cpp.llama_speculative import LlamaDraftModel  # pyright: ignore[reportMissingImports]
 
 if TYPE_CHECKING:

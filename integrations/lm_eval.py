@@ -12,7 +12,7 @@ from ..runtime.models import load_model
 from ..theory.imports import optional
 from .transformers import generate
 
-with optional("lm_eval"):
+with optional("lm-eval"):
     import torch
     from lm_eval.__main__ import cli_evaluate  # pyright: ignore[reportMissingImports]
     from lm_eval.api.registry import register_model  # pyright: ignore[reportMissingImports]

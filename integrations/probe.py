@@ -19,7 +19,8 @@ from ..theory.rule import Rule
 class CertificateProbe:
     """Writes down, row by row, how far a drafter might have been from the engine's target; the rows stay as they are.
 
-    `file`: JSON Lines, appended to by one call after the other. `rule` and `candidates`: what would accept the drafts.
+    `file`: JSON Lines, each appended by one write, so that several engines may share it. `rule` and `candidates`: what
+    would accept the drafts.
 
     Raises:
         DraftcertError: no such rule, or a file that cannot be written.
@@ -33,7 +34,7 @@ class CertificateProbe:
     def __init__(self, file: str | Path, rule: Rule | str = "strict_greedy", candidates: int = 1):
         self.rule, self.candidates = parse_rule(rule), candidates
         try:
-            self._file = Path(file).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115 (open as long as the engine)
+            self._file = Path(file).open("ab", buffering=0)  # noqa: SIM115 (open as long as the engine)
         except OSError as error:
             raise DraftcertError(f"cannot write certificates to {file}: {error.strerror}") from error
 
@@ -41,7 +42,8 @@ class CertificateProbe:
         """Write the certificate of the row `[vocab]` that gives the token at `position` of what `request` generates.
 
         `certificate` is in nats, "inf" where every drafter is accepted. Of a row that has none, one with NaN for
-        instance, the line says why: what only watches must not stop an engine.
+        instance, the line says why: what only watches must not stop an engine. An engine that computes a position anew,
+        or reads a prompt in pieces, shows it several times: the last line counts.
         """
         facts: dict[str, Any] = {"request": request, "position": position}
         try:
@@ -52,7 +54,7 @@ class CertificateProbe:
             facts |= {"accepted": int(found.accepted)}
         except DraftcertError as error:
             facts |= {"refused": str(error)}
-        self._file.write(json.dumps(facts) + "\n")
+        self._file.write(f"{json.dumps(facts)}\n".encode())
 
     def watching(self, request: str, start: int = 0) -> Callable[[Any, Any], Any]:
         """A logits processor, of the tokens so far and a row, that shows each row to the probe and returns it.

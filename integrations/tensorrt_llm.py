@@ -12,7 +12,7 @@ from typing import Any
 from ..theory.imports import optional
 from .texts import TextDrafter
 
-with optional("tensorrt_llm"):
+with optional("tensorrt-llm"):
     from tensorrt_llm._torch.speculative.drafter import Drafter  # pyright: ignore[reportMissingImports]
     from tensorrt_llm.llmapi import UserProvidedDecodingConfig  # pyright: ignore[reportMissingImports]
 

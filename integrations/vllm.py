@@ -8,7 +8,7 @@ down the certificates of requests with `extra_args={"draftcert": NAME}` in the f
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..theory.errors import DraftcertError
 from ..theory.imports import optional
@@ -17,9 +17,6 @@ from .texts import TextDrafter
 
 with optional("vllm"):
     from vllm.v1.sample.logits_processor import AdapterLogitsProcessor  # pyright: ignore[reportMissingImports]
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FILE = "DRAFTCERT_CERTIFICATES"  # whoever starts the engine says where it writes, not a request
 
@@ -39,15 +36,11 @@ class Proposer:
         """Nothing: there is no draft model."""
 
     def propose(
-        self,
-        sampled_token_ids: list[list[int]],
-        num_tokens_no_spec: NDArray[Any],
-        token_ids_cpu: NDArray[Any],
-        slot_mappings: Any = None,
+        self, sampled_token_ids: list[list[int]], num_tokens_no_spec: Any, token_ids_cpu: Any, slot_mappings: Any = None
     ) -> list[list[int]]:
         """For each request its draft; none for one that is reading its prompt, whose `sampled_token_ids` are none.
 
-        `num_tokens_no_spec` `[requests]`: tokens of each; `token_ids_cpu` `[requests, longest]`: which.
+        `num_tokens_no_spec` `[requests]`: tokens of each; `token_ids_cpu` `[requests, longest]`: which. Both of numpy.
         """
         lengths = num_tokens_no_spec.tolist()
         rows = [row for row, new in enumerate(sampled_token_ids) if new and lengths[row] < self.most]
@@ -65,6 +58,12 @@ class Probe(AdapterLogitsProcessor):
         if _asked(sampling_params) is not None and FILE not in os.environ:
             raise DraftcertError(f"a request asks for certificates: start the engine with {FILE}=FILE to write to")
 
+    def __init__(self, vllm_config: Any, *arguments: Any):
+        super().__init__(vllm_config, *arguments)
+        parallel = vllm_config.parallel_config  # all workers of a tensor-parallel group see the same rows: one writes
+        first = parallel.rank % parallel.tensor_parallel_size == 0
+        self.probe = CertificateProbe(os.environ[FILE]) if first and FILE in os.environ else None
+
     def is_argmax_invariant(self) -> bool:
         """No, though it is: vLLM leaves out in greedy decoding what does not change the argmax."""
         return False
@@ -72,9 +71,8 @@ class Probe(AdapterLogitsProcessor):
     def new_req_logits_processor(self, params: Any) -> Any:
         """What sees each row of a request, or `None` if it does not ask."""
         request = _asked(params)
-        return None if request is None else CertificateProbe(os.environ[FILE]).watching(request)
+        return None if request is None or self.probe is None else self.probe.watching(str(request))
 
 
-def _asked(params: Any) -> str | None:
-    name = (params.extra_args or {}).get("draftcert")
-    return None if name is None else str(name)
+def _asked(params: Any) -> Any:
+    return (params.extra_args or {}).get("draftcert")

