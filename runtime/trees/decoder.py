@@ -359,19 +359,19 @@ class GreedyTreeDecoder:
             results = [self._verify(*item, request) for item in zip(active, trees, logits, strict=True)]
             verified = perf_counter()
             done: list[tuple[_Sequence, int, list[int]]] = []
-            for index, (sequence, tree, (outcome, rows)) in enumerate(zip(active, trees, results, strict=True)):
+            for index, (sequence, tree, (outcome, rows, known)) in enumerate(zip(active, trees, results, strict=True)):
                 sequence.drafter.observe(sequence.context, _observation(tree, outcome.path, rows))
                 if not first:
                     cache.commit(index, outcome.path)
                 prefix = len(sequence.context) - 1
                 tokens = [*(tree.tokens[node] for node in outcome.path[1:]), outcome.token]
-                done.append((sequence, prefix, self._commit(sequence, tokens, request)))
+                done.append((sequence, prefix, self._commit(sequence, tokens, known, request)))
                 if sequence.finish_reason != "interrupted" and request.past is not None:
                     sequence.states = cache.states(index, len(sequence.context) - 1)
             committed = perf_counter()
             seconds = Seconds(drafted - start, passed - drafted, verified - passed, committed - verified)
             stats.add_pass(seconds)
-            for (sequence, prefix, taken), tree, (outcome, rows) in zip(done, trees, results, strict=True):
+            for (sequence, prefix, taken), tree, (outcome, rows, _) in zip(done, trees, results, strict=True):
                 step = Step(sequence.row, prefix, tree, outcome.path, outcome.token, tuple(taken), rows, seconds)
                 stats.add(step)
                 yield step
@@ -388,23 +388,33 @@ class GreedyTreeDecoder:
 
     def _verify(
         self, sequence: _Sequence, tree: Tree, rows: torch.Tensor, request: Request
-    ) -> tuple[Verification, RowStats]:
-        """The path that is accepted, and the statistics of the rows by which it was: processed ones where asked for."""
+    ) -> tuple[Verification, RowStats, list[bool]]:
+        """The path that is accepted, the statistics of the rows by which it was (processed ones where asked for), and
+        whether the text ends with each token of the path, as far as that is known."""
         kept = min(_TOP_KEPT, rows.shape[-1])
         if not request.processors and not request.rows_kept:
             stats = row_stats(rows, kept)
             greedy = greedy_tokens(rows, stats)
-            return walk(tree, self.rule, lambda node: (rows[node], greedy[node]), self.choice), stats
-        # As transformers does: in float32, and each processor once for every token, behind the tokens before it.
+            return walk(tree, self.rule, lambda node: (rows[node], greedy[node]), self.choice), stats, []
+        # As transformers does: in float32, and each processor and criterion once for every token, behind the tokens
+        # before it; so a criterion is asked during the walk, and nothing is asked behind where it ends the text.
         raw, rows = rows, rows.to(sequence.ids.device, torch.float32, copy=True)
         chosen: dict[int, int] = {}
+        ended = {0: False}
 
         def row_of(node: int) -> tuple[torch.Tensor, int]:
             if node not in chosen:
-                path = [tree.tokens[step] for step in tree.path(node)[1:]]
-                end = sequence.length + len(path)
-                sequence.ids[0, sequence.length : end] = sequence.ids.new_tensor(path)
-                rows[node] = request.processed(sequence.row, sequence.ids[:, :end], rows[node : node + 1])[0]
+                path = tree.path(node)
+                end = sequence.length + len(path) - 1
+                sequence.ids[0, sequence.length : end] = sequence.ids.new_tensor(
+                    [tree.tokens[step] for step in path[1:]]
+                )
+                ids = sequence.ids[:, :end]
+                if node:
+                    scores = _scores(request, [*sequence.rows["scores"], *(rows[step] for step in path[:-1])])
+                    ended[node] = ended[path[-2]] or request.ends(sequence.row, ids, scores)
+                if not ended[node]:
+                    rows[node] = request.processed(sequence.row, ids, rows[node : node + 1])[0]
                 one = rows[node : node + 1]
                 chosen[node] = greedy_tokens(one, row_stats(one, min(2, rows.shape[-1])))[0]
             return rows[node], chosen[node]
@@ -413,10 +423,10 @@ class GreedyTreeDecoder:
         for name, source in (("scores", rows), ("logits", raw.float())):
             if name in request.rows_kept:
                 sequence.rows[name] += [source[node].clone() for node in outcome.path]
-        return outcome, row_stats(rows, kept)
+        return outcome, row_stats(rows, kept), [ended[node] for node in outcome.path[1:]]
 
-    def _commit(self, sequence: _Sequence, tokens: list[int], request: Request) -> list[int]:
-        """Take the verified tokens one by one, until a criterion ends the sequence."""
+    def _commit(self, sequence: _Sequence, tokens: list[int], known: list[bool], request: Request) -> list[int]:
+        """Take the verified tokens one by one, until one ends the sequence: of the first it may be `known`."""
         for count, token in enumerate(tokens, 1):
             sequence.ids[0, sequence.length] = token
             sequence.length += 1
@@ -424,8 +434,12 @@ class GreedyTreeDecoder:
             sequence.tokens.append(token)
             if request.streamer is not None:
                 request.streamer.put(torch.tensor([token]))
-            scores = tuple(row[None] for row in sequence.rows["scores"][: len(sequence.tokens)]) or None
-            if request.ends(sequence.row, sequence.ids[:, : sequence.length], scores):
+            if count <= len(known):
+                ended = known[count - 1]
+            else:
+                scores = _scores(request, sequence.rows["scores"][: len(sequence.tokens)])
+                ended = request.ends(sequence.row, sequence.ids[:, : sequence.length], scores)
+            if ended:
                 full = not sequence.remaining
                 sequence.finish_reason = "eos" if token in request.eos else "length" if full else "stopped"
                 for rows in sequence.rows.values():
@@ -458,6 +472,11 @@ def _handed_to_generate(frame: Any) -> dict[str, Any]:
     while frame is not None and not (frame.f_code.co_name == "generate" and "custom_generate" in frame.f_locals):
         frame = frame.f_back
     return dict(frame.f_locals) if frame is not None else {}
+
+
+def _scores(request: Request, rows: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
+    """What a criterion is told of the rows `[vocab]` of a sequence's new tokens: nothing where they are not kept."""
+    return tuple(row[None] for row in rows) if "scores" in request.rows_kept else None
 
 
 def _beside(request: Request, tokens: Sequence[Sequence[int]]) -> torch.Tensor:

@@ -15,6 +15,7 @@ from transformers.generation.streamers import BaseStreamer
 from draftcert.integrations.transformers import FOLDER, _learned, generate
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.theory import DraftcertError
+from tests.runtime.trees.test_decoder import Oracle
 
 PROMPT = [5, 17, 3, 17, 3, 42]
 BATCH = {
@@ -103,31 +104,39 @@ class Counting(LogitsProcessor, StoppingCriteria):
 
     def __init__(self, stop_at: int = 99):
         self.calls: list[tuple[int, ...]] = []
+        self.told: list[list[int]] = []
         self.stop_at = stop_at
 
     # Without the `**kwargs` of criteria: transformers refuses a processor with parameters that it cannot fill.
     def __call__(self, input_ids: torch.Tensor, scores: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.calls.append(tuple(input_ids[0].tolist()))
         if scores is None or isinstance(scores, tuple):
+            self.told.append([int(row.argmax()) for row in scores or ()])
             return torch.tensor([len(self.calls) >= self.stop_at] * len(input_ids))
         scores[:, len(self.calls) % 61] += 3.0
         return scores
 
 
-def test_processors_and_criteria_see_each_token_once_in_order(model: Any) -> None:
-    for stop_at in (99, 1, 7):
-        mine, theirs = [(Counting(), Counting(stop_at)) for _ in range(2)]
-        outputs = [
-            run(
-                model,
-                **ONE,
-                logits_processor=LogitsProcessorList([processor]),
-                stopping_criteria=StoppingCriteriaList([criterion]),
-            )
-            for run, (processor, criterion) in ((by_trees, mine), (greedy, theirs))
-        ]
-        assert torch.equal(*outputs)
-        assert [each.calls for each in mine] == [each.calls for each in theirs]
+@pytest.mark.parametrize("stop_at", [99, 1, 7])
+@pytest.mark.parametrize("kept", [{}, {"return_dict_in_generate": True, "output_scores": True}], ids=["ids", "scores"])
+def test_processors_and_criteria_see_each_token_once_in_order(model: Any, stop_at: int, kept: dict[str, Any]) -> None:
+    known = greedy(model, **ONE, logits_processor=LogitsProcessorList([Counting()]))[0, len(PROMPT) :].tolist()
+    mine, theirs = [(Counting(), Counting(stop_at)) for _ in range(2)]
+    asked = ((by_trees, {"drafter": Oracle(known)}, mine), (greedy, {}, theirs))
+    outputs = [
+        run(
+            model,
+            **ONE,
+            **more,
+            **kept,
+            logits_processor=LogitsProcessorList([processor]),
+            stopping_criteria=StoppingCriteriaList([criterion]),
+        )
+        for run, more, (processor, criterion) in asked
+    ]
+    assert torch.equal(*(each.sequences if kept else each for each in outputs))
+    assert [each.calls for each in mine] == [each.calls for each in theirs]
+    assert [each.told for each in mine] == [each.told for each in theirs]
 
 
 def test_stop_strings(model: Any, tokenizer: Any) -> None:
