@@ -76,7 +76,7 @@ def cases(number: int, seed: int = 1) -> list[dict]:
         row, kind = _row(index, draw), "probabilities"
         state = {
             "rule": RULES[index % len(RULES)],
-            "candidates": min(draw.choice((1, 1, 2, 3, 5, 400)), len(row) - 1),
+            "candidates": draw.choice((1, 1, 2, 3, 5, 400)),
             "logitRatio": str(Fraction(draw.randint(-3, 12), 10)),
         }
         if index % 4 == 1:
@@ -87,6 +87,7 @@ def cases(number: int, seed: int = 1) -> list[dict]:
         elif index % 8 == 3 and not ENTROPIES_OR_LOGITS.search(state["rule"]):
             weights = sorted((draw.expovariate(1) for _ in range(40)), reverse=True)
             kind, row = "logprobs", [f"{math.log(weight / sum(weights)):.9f}" for weight in weights[:30]]
+        state["candidates"] = min(state["candidates"], len(row) - 1)  # the page takes no more than it is shown
         states.append(state | {"kind": kind, "numbers": ", ".join(row)})
     return states
 
