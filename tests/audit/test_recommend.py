@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from draftcert.audit.judge import Judge
-from draftcert.audit.recommendation import MOST_NODES, SYSTEMS, Wanted, recommend
+from draftcert.audit.recommendation import SYSTEMS, Wanted, recommend
 from draftcert.audit.records import Audit
+from draftcert.audit.serving import MOST_NODES
 from draftcert.numerics import MeanKLGuarantee
 from draftcert.runtime.models import load_model
 from draftcert.runtime.trees.drafters import draft_model

@@ -53,7 +53,7 @@ def serves(rows: Tensor, k: int, temperature: float, draft: Tensor | None = None
 
 def list_sizes(k: int) -> tuple[int, int]:
     """The k largest logits as a power of two, and the room of the list they are gathered in."""
-    width = triton.next_power_of_2(max(k, 2))
+    width = int(triton.next_power_of_2(max(k, 2)))
     return width, max(2 * width, 64)
 
 
@@ -71,11 +71,11 @@ class Plan:
         count, size = rows.shape
         blocks = triton.cdiv(size, int(BLOCK))
         wanted = max(triton.cdiv(PROGRAMS, count), triton.cdiv(16 * k, int(LANES)))
-        splits = min(triton.next_power_of_2(min(wanted, blocks)), MOST_SPLITS)
+        splits = int(min(triton.next_power_of_2(min(wanted, blocks)), MOST_SPLITS))
         vector = 16 // rows.element_size()
         matrices = (rows,) if draft is None else (rows, draft)
         aligned = all(m.stride(1) == 1 and m.stride(0) % vector == 0 and m.data_ptr() % 16 == 0 for m in matrices)
-        return Plan(splits, triton.cdiv(blocks, splits) * int(BLOCK), vector if aligned else 1)
+        return Plan(splits, int(triton.cdiv(blocks, splits)) * int(BLOCK), vector if aligned else 1)
 
 
 class Pass:

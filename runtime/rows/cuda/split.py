@@ -71,7 +71,7 @@ def absorb(x, w, state, rate, PAIR: tl.constexpr):
     """Add a block to the state (maximum, mass, moment, draft maximum, draft mass, cross) of each lane."""
     m, mass, moment, draft_m, draft_mass, cross = state
     x = x.to(tl.float32)
-    m, step, scale = raised(m, lane_max(x), rate)
+    m, step, scale = raised(m, lane_max(x), rate)  # pyright: ignore[reportGeneralTypeIssues]
     a = x - m[None, :, None]
     e = tl.exp2(a * rate)
     step = tl.maximum(step, -FAR)
