@@ -389,8 +389,10 @@ class GreedyTreeDecoder:
     def _verify(
         self, sequence: _Sequence, tree: Tree, rows: torch.Tensor, request: Request
     ) -> tuple[Verification, RowStats, list[bool]]:
-        """The path that is accepted, the statistics of the rows by which it was (processed ones where asked for), and
-        whether the text ends with each token of the path, as far as that is known."""
+        """The path that is accepted, and the statistics of the rows by which it was: processed ones where asked for.
+
+        Last, for each drafted token of the path whether the text ends with it; empty where no criterion was asked yet.
+        """
         kept = min(_TOP_KEPT, rows.shape[-1])
         if not request.processors and not request.rows_kept:
             stats = row_stats(rows, kept)
@@ -426,7 +428,10 @@ class GreedyTreeDecoder:
         return outcome, row_stats(rows, kept), [ended[node] for node in outcome.path[1:]]
 
     def _commit(self, sequence: _Sequence, tokens: list[int], known: list[bool], request: Request) -> list[int]:
-        """Take the verified tokens one by one, until one ends the sequence: of the first it may be `known`."""
+        """Take the verified tokens one by one, until a criterion ends the sequence.
+
+        `known`: what the criteria said of the first tokens, as `_verify` gives it; of the others they are asked here.
+        """
         for count, token in enumerate(tokens, 1):
             sequence.ids[0, sequence.length] = token
             sequence.length += 1

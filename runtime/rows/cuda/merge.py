@@ -59,6 +59,7 @@ def joined_divergence(sums, row, temperature, total, power, step, mass, SPLITS: 
 @triton.jit
 def pair(sums, row, temperature, total, gap, power, step, mass, sums_error, ln_size, SPLITS: tl.constexpr):
     """Draft maximum, KL and its error, whether KL is to be summed again, and whether the drafter's row is one."""
+    # Triton's types say that a call of a kernel's function never returns.
     draft_maximum, kl, difference, usable, told = joined_divergence(  # pyright: ignore[reportGeneralTypeIssues]
         sums, row, temperature, total, power, step, mass, SPLITS
     )

@@ -71,6 +71,7 @@ def absorb(x, w, state, rate, PAIR: tl.constexpr):
     """Add a block to the state (maximum, mass, moment, draft maximum, draft mass, cross) of each lane."""
     m, mass, moment, draft_m, draft_mass, cross = state
     x = x.to(tl.float32)
+    # Triton's types say that a call of a kernel's function never returns.
     m, step, scale = raised(m, lane_max(x), rate)  # pyright: ignore[reportGeneralTypeIssues]
     a = x - m[None, :, None]
     e = tl.exp2(a * rate)
