@@ -55,8 +55,7 @@ def row_stats(logits: Float[Tensor, "*rows vocab"], k: int = 16, vocab_size: int
     reason = "row_stats has no gradient: differentiate `value` and `kl` of certify"
     if gradients.has_tangent(target):
         raise DraftcertError(reason)
-    columns = operators.row_stats(target.detach(), k)
-    return RowStats(*(gradients.refused(x, target, reason) if x.is_floating_point() else x for x in columns))
+    return RowStats(*gradients.refused(operators.row_stats(target.detach(), k), target, reason))
 
 
 def certify(
@@ -126,9 +125,11 @@ def certify(
     operator = operators.certify_with_gradient if differentiated else operators.certify
     result = operator(target, draft, steps, candidates, float(temperature), sound, k)
     found = Certificate(*result[:6]) if draft is None else Certificate(*result)
+    if not differentiated:
+        return found
     reason = "only `value` and `kl` of a certificate have gradients; level and threshold do not"
-    level, threshold = (gradients.refused(x, target, reason) for x in (found.level, found.threshold))
-    return replace(found, level=level, threshold=threshold) if differentiated else found
+    level, threshold = gradients.refused((found.level, found.threshold), target, reason)
+    return replace(found, level=level, threshold=threshold)
 
 
 def _warn_of_negative_logits(target: Tensor) -> None:

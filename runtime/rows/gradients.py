@@ -10,6 +10,7 @@ and where C or K is infinite it is 0, and tokens of probability 0 add nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -30,11 +31,11 @@ def has_tangent(*tensors: Tensor) -> bool:
     return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)
 
 
-def refused(found: Tensor, logits: Tensor, reason: str) -> Tensor:
-    """`found`, whose gradient in the logits is an error with the reason, where torch can run one."""
+def refused(found: Iterable[Tensor], logits: Tensor, reason: str) -> tuple[Tensor, ...]:
+    """`found`, of which a gradient in the logits is an error with the reason, where torch can run one."""
     if torch.compiler.is_compiling() or not (torch.is_grad_enabled() and logits.requires_grad) or has_tangent(logits):
-        return found
-    return Refused.apply(found, logits, reason)
+        return tuple(found)
+    return tuple(Refused.apply(x, logits, reason) if x.is_floating_point() else x for x in found)
 
 
 def with_derivatives(found: Tensor, differentiable: Tensor) -> Tensor:

@@ -20,9 +20,7 @@ from .cpu import bindings
 from .dispatch import cuda_kernels, statistics
 from .inputs import refuse_rows
 from .program import decoded, largest_rank
-from .records import RowStats
-
-NAMES = [field.name for field in fields(RowStats)]
+from .records import STATISTICS
 
 LIBRARY = torch.library.Library("draftcert", "DEF")
 EIGHT = f"({', '.join(['Tensor'] * 8)})"
@@ -48,7 +46,7 @@ def row_stats_by_tensors(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     rows, shape = logits.reshape(-1, logits.shape[-1]), logits.shape[:-1]
     stats = statistics(rows, k)
     refuse_rows(rows, stats.max, shape, "logits")
-    columns = tuple(getattr(stats, name) for name in NAMES)
+    columns = tuple(getattr(stats, name) for name in STATISTICS)
     return columns if logits.dim() == 2 else tuple(column.view(shape + column.shape[1:]) for column in columns)
 
 
@@ -63,7 +61,7 @@ def _(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     number = logits.new_empty(shape, dtype=torch.float64)
     tops = logits.new_empty((*shape, k), dtype=torch.float64)
     kinds = {"argmax": number.long(), "top_values": tops, "top_ids": tops.long()}
-    return tuple(torch.empty_like(kinds.get(name, number)) for name in NAMES)
+    return tuple(torch.empty_like(kinds.get(name, number)) for name in STATISTICS)
 
 
 # ---- certify --------------------------------------------------------------------------------------------------------
@@ -146,7 +144,7 @@ def _row_stats_on_cuda(logits: Tensor, k: int) -> tuple[Tensor, ...]:
     found, status = kernels.statistics(rows, k)
     if bool(status.cpu().any()):
         return row_stats_by_tensors(logits, k)
-    columns = (getattr(found.stats, name) for name in NAMES)
+    columns = (getattr(found.stats, name) for name in STATISTICS)
     return tuple(column.view(logits.shape[:-1] + column.shape[1:]) for column in columns)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -34,6 +34,9 @@ class RowStats:
     top_ids: Int64[Tensor, "*rows k"]
     logsumexp_error: Float64[Tensor, "*rows"]
     entropy_error: Float64[Tensor, "*rows"]
+
+
+STATISTICS = tuple(field.name for field in fields(RowStats))
 
 
 @dataclass(frozen=True)
