@@ -25,8 +25,9 @@ from .forward import TreeForward
 from .tree import Tree
 
 _ROUNDS = 5
-_STEADY = 1.25
-"""Where half of the passes take longer than the fastest by this factor, something else uses the machine."""
+_SAMPLES, _STEADY = 3, 1.25
+"""Of fewer samples nobody can tell; where half of them take longer than the fastest by this factor, something else uses
+the machine."""
 SIZES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Numbers of nodes at which passes are timed; between them T is interpolated."""
 
@@ -84,10 +85,11 @@ class Latency:
 
 
 def measure_latency(forward: TreeForward, max_nodes: int = 64, context: int = 256, seconds: float = 2.0) -> Latency:
-    """Time passes over chains behind `context` tokens: the fastest of rounds over all sizes, while there is time.
+    """Time passes over chains behind `context` tokens: the fastest of rounds over the sizes, while there is time.
 
-    The fastest, since what else the machine does only adds to a time. The larger sizes are left out where even one pass
-    of each takes too long.
+    The fastest, since what else the machine does only adds to a time. The smallest and the largest size come first, and
+    are timed however long that takes: from one alone nothing follows for the others. Those between them follow, each
+    amid the widest gap left, while half of the time lasts.
     """
     sizes = [size for size in SIZES if size <= max_nodes]
     context = max(1, min(context, forward.max_positions - sizes[-1] - 1))
@@ -103,17 +105,29 @@ def measure_latency(forward: TreeForward, max_nodes: int = 64, context: int = 25
         forward.prefill([[0]], cache)
     cache.lengths[0] = context  # what the states are has no influence on the time
     begun, times = perf_counter(), {}
-    for size in sizes:
-        time(size)  # warms up
-        times[size] = [time(size)]
-        if perf_counter() - begun > seconds / 2:
+    for size in _spread(sizes):
+        first = time(size)
+        times[size] = [first] if first > seconds / 10 else [time(size)]  # where a pass is short, its first one warms up
+        if perf_counter() - begun > seconds / 2 and len(times) >= min(2, len(sizes)):
             break
     for _ in range(_ROUNDS):
         for size, found in times.items():
             if perf_counter() - begun < seconds:
                 found.append(time(size))
-    steady = all(median(found) < _STEADY * min(found) for found in times.values())
-    return Latency(tuple(times), tuple(map(min, times.values())), steady)
+    steady = all(len(found) >= _SAMPLES and median(found) < _STEADY * min(found) for found in times.values())
+    return Latency(tuple(sorted(times)), tuple(min(times[size]) for size in sorted(times)), steady)
+
+
+def _spread(sizes: Sequence[int]) -> list[int]:
+    """The first, the last, and then always the one amid the widest gap between those before it."""
+    order, gaps = sorted({0, len(sizes) - 1}), [(0, len(sizes) - 1)]
+    while gaps:
+        low, high = gaps.pop(0)
+        if high - low > 1:
+            middle = (low + high) // 2
+            order.append(middle)
+            gaps += [(low, middle), (middle, high)]
+    return [sizes[index] for index in order]
 
 
 def cached_latency(forward: TreeForward, max_nodes: int = 64, refresh: bool = False) -> Latency:
@@ -126,7 +140,7 @@ def cached_latency(forward: TreeForward, max_nodes: int = 64, refresh: bool = Fa
         "model": [forward.config.to_json_string(), str(forward.model.dtype), str(forward.model.device)],
         "engine": [forward.few_rows and forward.few_rows.described(), forward.fixed_shapes],
         "nodes": max_nodes,
-        "time": "fastest",
+        "time": "fastest of sizes from both ends",
     }
 
     def parse(table: dict[str, Any]) -> Latency:

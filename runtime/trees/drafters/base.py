@@ -104,7 +104,7 @@ def grow(root: int, successors: Callable[[tuple[int, ...]], Successors], max_nod
 
 @dataclass
 class HitRate:
-    """How often a kind of proposal was right, per kind, starting from a prior worth `weight` trials."""
+    """How often a kind of proposal was right, per kind and trial, starting from a prior worth `weight` trials."""
 
     prior: Callable[..., float]
     weight: float = 8.0
@@ -115,10 +115,10 @@ class HitRate:
         hits, trials = self._count(kind)
         return hits / trials
 
-    def add(self, hit: bool, *kind: int) -> None:
-        """Count one proposal whose parent was accepted."""
+    def add(self, hit: bool, *kind: int, expected: float = 1.0) -> None:
+        """Count one proposal whose parent was accepted; with `expected` hits of it the rate is one per expected hit."""
         hits, trials = self._count(kind)
-        self.counts[kind] = hits + hit, trials + 1  # at once, so that other threads see no hit without its trial
+        self.counts[kind] = hits + hit, trials + expected  # at once, so that other threads see no hit without its trial
 
     def _count(self, kind: tuple[int, ...]) -> tuple[float, float]:
         return self.counts.get(kind) or (self.prior(*kind) * self.weight, self.weight)

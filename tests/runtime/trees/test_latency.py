@@ -68,6 +68,20 @@ def test_what_was_measured_on_a_busy_machine_serves_but_is_not_kept(
     assert not list((tmp_path / "latency").iterdir())
 
 
+def test_a_machine_too_slow_for_the_table_still_learns_what_a_tree_costs(
+    tmp_path: Path, tiny: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "user_cache_path", lambda *_, **__: tmp_path)
+    clock = itertools.count(0, 1.5)  # a pass of any size takes longer than half of the time given
+    monkeypatch.setattr(module, "perf_counter", lambda: next(clock))
+    latency = cached_latency(TreeForward(tiny()), 8)
+    assert latency.sizes == (1, 8)
+    assert latency(8) == latency(1)
+    assert latency.best_size([1.0, 0.6, 0.3]) == 3
+    assert not latency.steady, "one sample says nothing about what else the machine does"
+    assert not list((tmp_path / "latency").iterdir())
+
+
 def test_cost_aware_decoding_is_exact_and_smaller(tiny: Any, hf_greedy: Any) -> None:
     model = tiny()
     steep = Latency((1, 8), (0.01, 0.2))
