@@ -16,6 +16,9 @@ from ...theory.errors import DraftcertError
 
 _TIMES_NOISE = 16.0
 """How many times further off than the plain model with other rows beside a right evaluation may be."""
+_CACHED, _TIMES_CACHE, _LARGEST_ROUNDING = (1, 4, 16), 4.0, 16.0
+"""Numbers of last tokens that go through transformers' cache one by one; how many times further off than their rows
+one may be, and what of their distance, in units of rounding of the logits' size, is taken for rounding."""
 _ROWS = 1024
 """Rows of a pass at most, where texts are longer than one row."""
 
@@ -50,6 +53,7 @@ def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
 
     Measured on the plain model: the text alone, several times in one pass, and with another last token. At the tokens
     before it, none of this changes what a causal model computes; only the number of rows does, hence the order of sums.
+    In half precision, where products of one row and of many round differently, also through transformers' own cache.
 
     Raises:
         DraftcertError: the last token changes what is before it by more than rounding does: the model is not causal.
@@ -68,7 +72,12 @@ def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
             f"{type(model).__name__} is no causal model as it is: a token changes logits before it by {behind:.2g}"
         )
     # Where rows happen to come out equal to the last bit, other numbers of rows still may not.
-    return _TIMES_NOISE * max(noise, behind) + max(4 * unit, unit**0.5 / 16) * size
+    allowed = _TIMES_NOISE * max(noise, behind) + max(4 * unit, unit**0.5 / 16) * size
+    if unit == torch.finfo(torch.float32).eps:
+        return allowed
+    cached = (cached_row(model, text[:-count], text[-count:]) for count in _CACHED if count < len(text))
+    by_cache = max((float(distance(row, alone[-1])) for row in cached), default=0.0)
+    return allowed + _TIMES_CACHE * min(by_cache, _LARGEST_ROUNDING * unit * size)
 
 
 def cached_row(model: Any, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:

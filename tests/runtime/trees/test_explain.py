@@ -1,15 +1,17 @@
 """What a difference between two outputs is."""
 
 import copy
+from random import Random
 from typing import Any
 
 import pytest
 import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from draftcert.runtime.trees import forward
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.explain import ROWS, evaluations, explain
-from draftcert.runtime.trees.plain import distance, tolerance
+from draftcert.runtime.trees.plain import cached_row, distance, plain_logits, tolerance
 from draftcert.runtime.trees.tree import Tree
 from draftcert.theory import DraftcertError
 
@@ -77,6 +79,21 @@ def test_noise_is_that_of_every_history_and_number_of_rows(new: list[int], dtype
     assert all(float(distance(other, row)) <= allowed for other in others)
     by_itself = model(torch.tensor([[*PROMPT, *new]]), use_cache=False).logits[:, -1]
     assert float(distance(by_itself, row[None])) <= allowed
+
+
+def test_rounding_of_half_precision_adds_up_over_many_layers_and_is_no_fault() -> None:
+    torch.manual_seed(0)
+    shape = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_hidden_layers": 24}
+    config = LlamaConfig(vocab_size=97, initializer_range=0.2, **shape)
+    model = LlamaForCausalLM(config).eval().to(torch.bfloat16)  # pyright: ignore[reportArgumentType]
+    source = Random(0)
+    for _ in range(4):
+        text = [source.randrange(97) for _ in range(24)]
+        plain, allowed = plain_logits(model, [text], 1)[0, -1], tolerance(model, text)
+        for count in (2, 3, 6, 10, 20):  # transformers' own evaluation: not the numbers of rows that tolerance measures
+            assert float(distance(cached_row(model, text[:-count], text[-count:]), plain)) < allowed
+        shuffled = cached_row(model, text[:8], text[9:])  # a token left out
+        assert float(distance(shuffled, plain)) > allowed
 
 
 def test_nothing_excuses_a_difference_where_the_same_bits_are_promised(
