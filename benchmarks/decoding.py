@@ -290,6 +290,13 @@ def summarise(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
     return result
 
 
+def as_json(report: dict[str, Any]) -> str:
+    """The report with one line a prompt."""
+    about = json.dumps(report | {"rows": []}, indent=1)
+    rows = ",\n".join(json.dumps(row) for row in report["rows"])
+    return about.replace('"rows": []', f'"rows": [\n{rows}\n ]') + "\n"
+
+
 def as_markdown(report: dict[str, Any]) -> str:
     machine, settings = report["machine"], report["settings"]
     lines = [
@@ -377,7 +384,7 @@ def main() -> int:
             },
             "rows": rows,
         }
-        write_whole(options.output, json.dumps(report, indent=1) + "\n")
+        write_whole(options.output, as_json(report))
         write_whole(options.output.with_suffix(".md"), as_markdown(report))
     print(as_markdown(report))
     exact = [mode.name for mode in modes if not mode.own_arithmetic]
