@@ -6,12 +6,14 @@ could have certified another position. The certificate-weighted loss is the hing
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from ..runtime.rows import certify
 from ..theory import DraftcertError, Rule
+from ..theory.numbers import real_number
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -45,10 +47,13 @@ def certificate_hinge(
     >>> float(certificate_hinge(target, target))
     0.0
     """
-    if not 0 < inside <= 1 or plain < 0:
+    inside, plain = real_number(inside, "inside"), real_number(plain, "plain")
+    if not 0 < inside <= 1 or not 0 <= plain < inf:
         raise DraftcertError(f"inside = {inside} must lie in (0, 1], and plain = {plain} must be 0 or more")
+    for name, logits in (("target_logits", target_logits), ("draft_logits", draft_logits)):
+        if not isinstance(logits, Tensor):
+            raise DraftcertError(f"{name} must be a torch tensor, not {type(logits).__name__}")
     found = certify(target_logits.detach(), rule, candidates, draft_logits, sound=False)
-    if found.kl is None:
-        raise RuntimeError("certify returned no divergence")
+    assert found.kl is not None  # as there is a drafter
     excess = (found.kl - inside * found.value.detach()).clamp(min=0)
     return (excess + plain * found.kl if plain else excess).mean()

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..theory import DraftcertError
+from ..theory.numbers import items
 from .enclosure import Enclosure
-from .row import integers_of_floats, read_number
+from .row import integers_of_floats, read_divergence, read_number
 
 
 class MeanKLGuarantee:
@@ -24,7 +25,8 @@ class MeanKLGuarantee:
     attains it. A certificate of 0 is rejected for free, an infinite one never. All sums and comparisons are exact.
 
     Args:
-        certificates: one per context, in nats: an array, or exact ones, floats (inf allowed), fractions or text.
+        certificates: one per context, in nats: an array or tensor of any shape, or a list of exact ones, floats (inf
+            allowed), fractions or text.
 
     Raises:
         DraftcertError: no certificates, a negative or NaN one.
@@ -44,11 +46,10 @@ class MeanKLGuarantee:
         Raises:
             DraftcertError: a negative or NaN `mean_kl`.
         """
-        if mean_kl == math.inf:
-            rejected = len(self._sums)
-        else:
-            budget = self._contexts * _at_least_zero(mean_kl, "mean_kl") * self._unit
-            rejected = bisect_right(self._sums, math.floor(budget))
+        budget = read_divergence(mean_kl, "mean_kl")
+        rejected = len(self._sums)
+        if budget is not None:
+            rejected = bisect_right(self._sums, math.floor(self._contexts * budget * self._unit))
         return Fraction(self._contexts - rejected, self._contexts)
 
     def mean_kl(self, acceptance: Any) -> float:
@@ -90,24 +91,22 @@ def mean_kl_for(certificates: Iterable[Any], acceptance: Any) -> float:
 
 def _costs(certificates: Iterable[Any]) -> tuple[list[int], int, int]:
     """The finite certificates, ascending, as integer multiples of 1/unit; the unit; the number of certificates."""
-    if isinstance(certificates, np.ndarray):
+    if hasattr(certificates, "detach"):
+        certificates = certificates.detach().cpu().double().numpy()  # torch, whose floats double holds exactly
+    if isinstance(certificates, np.ndarray) and np.issubdtype(certificates.dtype, np.floating):
+        certificates = certificates.ravel()
         if not (certificates >= 0).all():
             bad = int(np.flatnonzero(~(certificates >= 0))[0])
-            raise DraftcertError(f"certificate {bad} is {certificates[bad]}: a divergence is not negative")
+            raise DraftcertError(f"certificate {bad} = {certificates[bad]}: a divergence is not negative")
         weights, unit = integers_of_floats(np.sort(certificates[certificates < np.inf]))
         contexts = len(certificates)
     else:
-        values = [value.lower if isinstance(value, Enclosure) else value for value in certificates]
-        exact = [_at_least_zero(value, f"certificate {k}") for k, value in enumerate(values) if value != math.inf]
+        given = items(certificates, "certificates")
+        values = [value.lower if isinstance(value, Enclosure) else value for value in given]
+        costs = [read_divergence(value, f"certificate {k}") for k, value in enumerate(values)]
+        exact = [cost for cost in costs if cost is not None]
         unit = math.lcm(*(cost.denominator for cost in exact))
         weights, contexts = sorted(cost.numerator * (unit // cost.denominator) for cost in exact), len(values)
     if not contexts:
         raise DraftcertError("no certificates: an acceptance rate needs at least one context")
     return weights, unit, contexts
-
-
-def _at_least_zero(value: Any, what: str) -> Fraction:
-    exact = read_number(value, what)
-    if exact < 0:
-        raise DraftcertError(f"{what} is {value}: a divergence is not negative")
-    return exact

@@ -14,6 +14,7 @@ from typing import Any
 from flint import arb
 
 from ..theory import DraftcertError
+from ..theory.numbers import whole_number
 from .balls import precision, to_fmpq
 from .certificate import check_digits
 from .enclosure import Enclosure, is_certain
@@ -40,7 +41,7 @@ def most_accepted(nodes: int, largest: Any) -> Fraction:
 
     Source: S7 of `draftcert.theory`.
     """
-    _check_count(nodes, "nodes", 1)
+    nodes = whole_number(nodes, "nodes", 1)
     share = read_number(largest, "largest")
     if not 0 < share <= 1:
         raise DraftcertError(f"largest = {largest}: a probability lies in (0, 1]")
@@ -75,9 +76,9 @@ def most_tokens(nodes: int, vocab_size: int, entropy: Any, digits: int = 50) -> 
 
     Source: S7 of `draftcert.theory`; compare arXiv 2512.11718.
     """
-    _check_count(nodes, "nodes", 0)
-    _check_count(vocab_size, "vocab_size", 2)
-    check_digits(digits)
+    nodes = whole_number(nodes, "nodes", 0)
+    vocab_size = whole_number(vocab_size, "vocab_size", 2)
+    digits = check_digits(digits)
     each = to_fmpq(read_number(entropy, "entropy"))
     if each < 0 or arb(each) > arb(vocab_size).log():
         raise DraftcertError(f"entropy = {entropy}: over {vocab_size} tokens it lies between 0 and their logarithm")
@@ -90,8 +91,3 @@ def most_tokens(nodes: int, vocab_size: int, entropy: Any, digits: int = 50) -> 
         if is_certain(ball, digits):
             return Enclosure(ball, digits)
         bits *= 2
-
-
-def _check_count(value: Any, what: str, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise DraftcertError(f"{what} = {value!r}: give a whole number, at least {least}")

@@ -15,7 +15,7 @@ from flint import arb, fmpq
 
 from ..support.files import write_whole
 from ..theory import FORMULAS, DraftcertError, Rule, parse_rule
-from ..theory.errors import Argument
+from ..theory.numbers import whole_number
 from ..theory.pool import select_pool
 from .balls import bit_size, formula_function, precision, sum_balls, to_fraction
 from .decide import accepted_count
@@ -104,8 +104,8 @@ def certificate(
     """
     rule = parse_rule(rule)
     row = read_row(probabilities, normalize=normalize)
-    check_candidates(candidates, len(row))
-    check_digits(digits)
+    candidates = check_candidates(candidates, len(row))
+    digits = check_digits(digits)
     ratio = logit_ratio_of(logits, logit_ratio, len(row)) if rule.needs_logits else None
     found = certificate_of_row(row, rule, candidates, digits, ratio)
     if witness is not None:
@@ -114,19 +114,14 @@ def certificate(
     return found
 
 
-def check_digits(digits: int) -> None:
+def check_digits(digits: Any) -> int:
     """Refuse a number of digits that no value can be given to."""
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MAX_DIGITS:
-        raise DraftcertError(Argument("digits", repr(digits)), f": give a whole number from 1 to {MAX_DIGITS}")
+    return whole_number(digits, "digits", 1, MAX_DIGITS)
 
 
-def check_candidates(candidates: int, tokens: int) -> None:
+def check_candidates(candidates: Any, tokens: int) -> int:
     """Refuse a number of candidates a drafter cannot propose."""
-    if isinstance(candidates, bool) or not isinstance(candidates, int) or not 1 <= candidates <= tokens - 1:
-        raise DraftcertError(
-            Argument("candidates", repr(candidates)),
-            f": with {tokens} tokens it is a whole number from 1 to {tokens - 1}",
-        )
+    return whole_number(candidates, "candidates", 1, tokens - 1, f", as there are {tokens} tokens")
 
 
 def certificate_of_row(

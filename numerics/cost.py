@@ -51,7 +51,7 @@ def log_loss(
     """
     rule = parse_rule(rule)
     row = read_row(probabilities, normalize=normalize)
-    check_digits(digits)
+    digits = check_digits(digits)
     ratio = logit_ratio_of(logits, logit_ratio, len(row)) if rule.needs_logits else None
     count = accepted_count(rule, row, ratio)
     return _logarithm(row.ranked[0], row.ranked[max(count, 1) - 1], digits)
@@ -78,7 +78,7 @@ def log_loss_bound(rule: Rule | str, *, top: Any = None, margin: Any = None, dig
     Source: S6 of `draftcert.theory`.
     """
     rule = parse_rule(rule)
-    check_digits(digits)
+    digits = check_digits(digits)
     if top is not None and margin is not None:
         raise DraftcertError("top and margin: give one of them")
     known = None if top is None else read_number(top, "top")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
 from flint import arb, fmpq
 
-from ..theory import DraftcertError
 from ..theory.names import unknown_name
 from .balls import bit_size, precision, to_fmpq
 from .certificate import check_digits
 from .enclosure import Enclosure, is_certain
-from .row import read_number
+from .row import read_divergence
 from .sampling import kl_for_sampling_acceptance, root
 
 
@@ -41,12 +39,10 @@ def kl_for_divergence(divergence: str, threshold: Any, digits: int = 50) -> Encl
 
     Source: S4 of `draftcert.theory`.
     """
-    check_digits(digits)
-    if divergence not in DIVERGENCES:
+    digits = check_digits(digits)
+    if not isinstance(divergence, str) or divergence not in DIVERGENCES:
         raise unknown_name("divergence", divergence, DIVERGENCES)
-    exact = None if threshold == math.inf else read_number(threshold, "threshold")
-    if exact is not None and exact < 0:
-        raise DraftcertError(f"threshold = {threshold}: a divergence is not negative")
+    exact = read_divergence(threshold, "threshold")
     if exact is None:
         return Enclosure(arb("inf"), digits)
     if divergence == "total_variation":

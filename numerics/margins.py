@@ -20,6 +20,7 @@ from sympy.logic.boolalg import Boolean
 from ..theory import DraftcertError, Rule, RuleFamily, parse_rule
 from ..theory.errors import Argument
 from ..theory.exact import logarithms, sign
+from ..theory.numbers import shown, whole_number
 from ..theory.rule import AllOf, AnyOf, Atom
 from ..theory.theorem import (
     CANDIDATES,
@@ -37,7 +38,7 @@ from ..theory.theorem import (
     Supremum,
 )
 from .balls import ball_function, precision, to_fmpq
-from .certificate import projected
+from .certificate import check_digits, projected
 from .decide import accepted_count
 from .enclosure import Enclosure, is_certain
 from .row import read_number, read_row
@@ -112,14 +113,13 @@ def margin_bounds(
         raise DraftcertError(
             Argument("margin", margin), ": a difference of two probabilities, largest first, lies in [0, 1]"
         )
-    if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
-        raise DraftcertError(Argument("candidates", repr(candidates)), ": give a whole number, at least 1")
-    if vocab_size is not None and (isinstance(vocab_size, bool) or vocab_size <= candidates):
-        raise DraftcertError(
-            Argument("vocab_size", repr(vocab_size)), f": give more tokens than the {candidates} candidates"
-        )
-    if known not in ("top2", "coverage"):
-        raise DraftcertError(f"known = {known!r}: give 'top2' or 'coverage'")
+    candidates = whole_number(candidates, "candidates", 1)
+    if vocab_size is not None:
+        more = f", more than the {candidates} candidates"
+        vocab_size = whole_number(vocab_size, "vocab_size", candidates + 1, why=more)
+    digits = check_digits(digits)
+    if not isinstance(known, str) or known not in ("top2", "coverage"):
+        raise DraftcertError(f"known = {shown(known)}: give 'top2' or 'coverage'")
     values = {
         MARGIN: sympy.Rational(exact.numerator, exact.denominator),
         CANDIDATES: sympy.Integer(candidates),

@@ -98,6 +98,8 @@ def read_number(value: Any, what: str) -> Fraction:
     """One finite number, exact, of any type that `read_row` takes or mpmath; `what` names it in the error."""
     if isinstance(value, (str, Decimal)):
         return exact_number(str(value), what)
+    if isinstance(value, bool):
+        raise DraftcertError(f"{what} = {value} is not a finite number")
     try:
         if hasattr(value, "as_integer_ratio"):
             return Fraction(*value.as_integer_ratio())
@@ -107,6 +109,18 @@ def read_number(value: Any, what: str) -> Fraction:
         return Fraction(int(value.p), int(value.q))  # sympy and python-flint rationals
     except (ValueError, OverflowError, AttributeError, TypeError, ZeroDivisionError) as error:
         raise DraftcertError(f"{what} = {shown(value)} is not a finite number") from error
+
+
+def read_divergence(value: Any, what: str) -> Fraction | None:
+    """A number of nats from 0 up, exact; `None` for infinity."""
+    try:
+        infinite = bool(value == math.inf)
+    except (TypeError, ValueError, RuntimeError):  # arrays
+        infinite = False
+    exact = None if infinite else read_number(value, what)
+    if exact is not None and exact < 0:
+        raise DraftcertError(f"{what} = {shown(value)}: a divergence is not negative")
+    return exact
 
 
 def _from_torch(tensor: Any) -> tuple[np.ndarray, float]:

@@ -7,7 +7,6 @@ So the root finder is not trusted: an enclosure is made of two proven bounds, an
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from ..theory.sampling import lenience as allowed
 from .balls import ball_function, bit_size, precision, to_fmpq, to_mpf
 from .certificate import check_candidates, check_digits, projected
 from .enclosure import Enclosure, is_certain
-from .row import ExactRow, read_number, read_row
+from .row import ExactRow, read_divergence, read_number, read_row
 
 FAR = 100
 """Above this many nats the least acceptance is `exp(-kl)` to more digits than anybody can ask for."""
@@ -65,16 +64,14 @@ def sampling_acceptance(kl: Any, lenience: Any = 1, *, probabilities: Any = None
 
     Source: Fedotov, Harremoes and Topsoe 2003 for lenience 1; else S2 of `draftcert.theory`.
     """
-    check_digits(digits)
+    digits = check_digits(digits)
     slack = _lenience(lenience)
     row = None if probabilities is None else read_row(probabilities)
-    kl = _upper_end(kl)
-    if kl == math.inf:
+    given = read_divergence(_upper_end(kl), "kl")
+    if given is None:
         one_token = row is not None and len(row) == 1
         return Enclosure(arb(1 if one_token else 0), digits)
-    budget = _number(kl, "kl")
-    if budget < 0:
-        raise DraftcertError(f"kl = {kl}: a divergence is not negative")
+    budget = to_fmpq(given)
     if budget == 0:
         return Enclosure(arb(1), digits)
     if budget > HUGE:
@@ -115,7 +112,7 @@ def kl_for_sampling_acceptance(
 
     Source: S2 of `draftcert.theory`.
     """
-    check_digits(digits)
+    digits = check_digits(digits)
     slack = _lenience(lenience)
     row = None if probabilities is None else read_row(probabilities)
     wanted = _number(_upper_end(acceptance), "acceptance")
@@ -380,16 +377,14 @@ def threshold_acceptance(
     (Fraction(3, 10), Fraction(3, 5))
     """
     row = read_row(probabilities)
-    check_candidates(candidates, len(row))
+    candidates = check_candidates(candidates, len(row))
     single, every = (
         read_number(value, what)
         for value, what in ((threshold_single, "threshold_single"), (threshold_acc, "threshold_acc"))
     )
     if not (0 <= single <= 1 and 0 < every <= 1):
         raise DraftcertError(f"thresholds {threshold_single} and {threshold_acc}: give one in [0, 1] and one in (0, 1]")
-    budget = None if kl == math.inf else read_number(kl, "kl")
-    if budget is not None and budget < 0:
-        raise DraftcertError(f"kl = {kl}: a divergence is not negative")
+    budget = read_divergence(kl, "kl")
     masses = [row.probability(token) for token in row.order]
 
     def proposable(rank: int) -> bool:

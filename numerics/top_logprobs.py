@@ -48,6 +48,7 @@ from flint import arb, fmpq
 from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.conditions import Condition, RankCondition, RowCondition, fold_conditions
 from ..theory.errors import Argument
+from ..theory.numbers import items, whole_number
 from ..theory.statistics import TOP, Entropy
 from .balls import Mpf, ball_function, bounds, precision, sum_balls, to_fmpq
 from .certificate import projected
@@ -137,15 +138,15 @@ def certificate_from_top_logprobs(
     rule = parse_rule(rule)
     if rule.needs_logits:
         raise DraftcertError(f"{rule} compares raw logits, which log-probabilities do not determine")
-    _check_whole("candidates", candidates, MOST_CANDIDATES)
-    logprobs = list(logprobs)
+    candidates = whole_number(candidates, "candidates", 1, MOST_CANDIDATES)
+    logprobs = items(logprobs, "logprobs")
     listed = [read_number(value, f"log-probability {k}") for k, value in enumerate(logprobs)]
     if not listed:
         raise DraftcertError("the list of log-probabilities is empty")
     if listed != sorted(listed, reverse=True):
         raise DraftcertError("the log-probabilities are not in descending order: give the most likely token first")
     if vocab_size is not None:
-        _check_whole("vocab_size", vocab_size)
+        vocab_size = whole_number(vocab_size, "vocab_size", 1)
         if vocab_size < len(listed):
             raise DraftcertError(Argument("vocab_size", repr(vocab_size)), f": {len(listed)} tokens are listed")
     errors = rounding_error(logprobs) if error is None else _errors(error, len(listed))
@@ -190,13 +191,6 @@ def _decimals(value: Any) -> int:
         return 0
     denominator = Fraction(str(value)).denominator
     return next((decimals for decimals in range(1, 1100) if 10**decimals % denominator == 0), 1100)
-
-
-def _check_whole(name: str, value: Any, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
-        raise DraftcertError(
-            f"{name} = {value!r}: give a whole number, at least 1{'' if most is None else f', at most {most}'}"
-        )
 
 
 def _not_negative(value: Any, name: str) -> Fraction:

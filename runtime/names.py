@@ -37,13 +37,22 @@ def default_gguf() -> Path:
     )
 
 
+def model_name(source: str | Path | None) -> str:
+    """What was asked for: the default model where nothing was."""
+    if source is None:
+        return DEFAULT_MODEL
+    if not isinstance(source, (str, Path)) or not str(source).strip():
+        raise DraftcertError(f"{shown(source)} names no model: give a folder, a .gguf file or a Hugging Face id")
+    return str(source)
+
+
 def find_model(source: str | Path | None = None) -> Path | str:
     """Where a model is: its GGUF file or folder, or the id under which Hugging Face's hub or its cache has it.
 
     Raises:
         DraftcertError: there is none. The hub is asked once and for a few seconds, not again and again for minutes.
     """
-    name = str(source or DEFAULT_MODEL)
+    name = model_name(source)
     path = Path(default_gguf() if name == DEFAULT_MODEL else name).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
@@ -70,7 +79,7 @@ def find_model(source: str | Path | None = None) -> Path | str:
 
 def check_walk(name: str) -> None:
     """Refuse a path through trees that is none of those a relaxed rule can take."""
-    if name not in get_args(Walk):
+    if not isinstance(name, str) or name not in get_args(Walk):
         raise unknown_name("walk", name, get_args(Walk))
 
 

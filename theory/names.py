@@ -25,6 +25,8 @@ def offer(name: str, known: Iterable[str]) -> str:
 
 def near(name: str, known: Iterable[str]) -> list[str]:
     """At most three of the known names that this one could have been meant for, the closest first."""
+    if not isinstance(name, str):
+        return []
     lower = {each.lower(): each for each in known}
     found = difflib.get_close_matches(name.lower()[:100], lower, cutoff=0.7)
     found += [each for each in lower if len(name) > 2 and name.lower() in each and each not in found]

@@ -1,10 +1,12 @@
 """Numbers that people write, read exactly and within bounds."""
 
+import operator
 import re
+from collections.abc import Iterable, Mapping, Set
 from fractions import Fraction
 from typing import Any
 
-from .errors import DraftcertError
+from .errors import Argument, DraftcertError
 
 MOST_DIGITS = 4000
 """A number has at most so many digits where it is written out without an exponent, above and below the line alike.
@@ -44,6 +46,53 @@ def bounded(value: Fraction, what: str) -> Fraction:
     if max(abs(value.numerator), value.denominator) > 10**MOST_DIGITS:
         raise DraftcertError(f"{what} has more than {MOST_DIGITS} digits: give fewer")
     return value
+
+
+def whole_number(value: Any, name: str, least: int, most: int | None = None, why: str = "") -> int:
+    """A whole number of Python, numpy or torch; a float or a truth value is none, however round.
+
+    >>> whole_number(3.0, "candidates", 1, 4)
+    Traceback (most recent call last):
+    draftcert.theory.errors.DraftcertError: candidates = 3.0: give a whole number from 1 to 4
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except (TypeError, ValueError, RuntimeError):  # torch's tensors of several numbers
+        number = None
+    if number is None or number < least or (most is not None and number > most):
+        wanted = f", {least} or more" if most is None else f" from {least} to {most}"
+        raise DraftcertError(Argument(name, shown(value)), f": give a whole number{wanted}{why}")
+    return number
+
+
+def real_number(value: Any, name: str) -> float:
+    """A number of Python, numpy or torch as a float, NaN and infinities too; text and truth values are none.
+
+    >>> real_number("1", "temperature")
+    Traceback (most recent call last):
+    draftcert.theory.errors.DraftcertError: temperature = '1' is not a number
+    """
+    try:
+        if not isinstance(value, (bool, str, bytes)):
+            return float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        pass
+    raise DraftcertError(Argument(name, shown(value)), " is not a number")
+
+
+def items(values: Any, name: str) -> list[Any]:
+    """The items of a sequence or an array, in their order; text and what has no order are refused.
+
+    >>> items("12", "certificates")
+    Traceback (most recent call last):
+    draftcert.theory.errors.DraftcertError: certificates = '12': give a list
+    """
+    try:
+        if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping, Set)):
+            return list(values)
+    except TypeError:  # an array without axes
+        pass
+    raise DraftcertError(Argument(name, shown(values)), ": give a list")
 
 
 def shown(value: Any, most: int = 60) -> str:

@@ -26,7 +26,7 @@ from ...support.locks import locked
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ...theory.numbers import shown
-from ..names import DEFAULT_MODEL, DTYPES, INSTALL_DEFAULT, find_model, is_hub_reachable
+from ..names import DEFAULT_MODEL, DTYPES, INSTALL_DEFAULT, find_model, is_hub_reachable, model_name
 from .gguf_header import read_header
 from .layers.bindings import Stored
 from .stored import keep_halves, keep_places, read_places
@@ -79,7 +79,7 @@ def load_model(
     >>> target.decode(target.encode("What is a magpie?")[0]).splitlines()[-2:]
     ['What is a magpie?', 'assistant']
     """
-    dtype, spread = _dtype(dtype), device == "auto"
+    dtype, spread = _dtype(dtype), isinstance(device, str) and device == "auto"
     place = None if spread else _device(device)
     with optional("hf"):
         import transformers
@@ -87,7 +87,7 @@ def load_model(
     with _named(source) as (location, file, where):
         tokenizer = transformers.AutoTokenizer.from_pretrained(location, **where)
         config: Any = transformers.AutoConfig.from_pretrained(location, **where)
-        _refuse_too_large(config.to_dict(), str(source or DEFAULT_MODEL))
+        _refuse_too_large(config.to_dict(), model_name(source))
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
         settings |= {"dtype": dtype, "output_loading_info": True}
         stored: dict[str, Stored] = {}
@@ -101,13 +101,13 @@ def load_model(
             model, found = kind.from_pretrained(None, config=config, state_dict=weights, **settings)
             model.generation_config = transformers.GenerationConfig.from_pretrained(location)
         if missing := sorted(found["missing_keys"]):
-            raise DraftcertError(f"the files of '{source or DEFAULT_MODEL}' lack the weights {shown(missing)}")
+            raise DraftcertError(f"the files of '{model_name(source)}' lack the weights {shown(missing)}")
     model = (model if spread else model.to(place)).eval()
     for name, weight in stored.items():
         model.get_parameter(name).stored = weight
     if file is None:
         keep_halves(model)
-    return LoadedModel(model, tokenizer, str(source or DEFAULT_MODEL))
+    return LoadedModel(model, tokenizer, model_name(source))
 
 
 def token_ids(tokenizer: Any, prompt: str | Sequence[dict[str, str]]) -> list[int]:
@@ -145,7 +145,7 @@ def _named(source: str | Path | None) -> Iterator[tuple[str, Path | None, dict[s
 
     Errors of the block are told in terms of what was asked for.
     """
-    name, found = str(source or DEFAULT_MODEL), find_model(source)
+    name, found = model_name(source), find_model(source)
     file = found if isinstance(found, Path) and found.suffix == ".gguf" else None
     location = str(_unpacked(file) if file else found)
     # Without the hub only the cache is left, which transformers would look into after minutes of trying the hub.
@@ -292,5 +292,5 @@ def _dtype(dtype: torch.dtype | str) -> torch.dtype:
 def _device(device: torch.device | str) -> torch.device:
     try:
         return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         raise DraftcertError(f"device '{device}' cannot be used: {str(error).splitlines()[0]}") from error

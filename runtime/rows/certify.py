@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from ...theory import DraftcertError, Rule, parse_rule
+from ...theory.numbers import real_number, shown, whole_number
 from . import gradients, operators
 from .inputs import without_padding
 from .program import Op, encoded
@@ -50,8 +51,7 @@ def row_stats(logits: Float[Tensor, "*rows vocab"], k: int = 16, vocab_size: int
     ([1], [[1, 2, 0]])
     """
     target = without_padding(logits, vocab_size, "logits")
-    if not 1 <= k <= target.shape[-1]:
-        raise DraftcertError(f"k = {k} lies outside 1..{target.shape[-1]}, the size of the vocabulary")
+    k = whole_number(k, "k", 1, target.shape[-1], ", the size of the vocabulary")
     reason = "row_stats has no gradient: differentiate `value` and `kl` of certify"
     if gradients.has_tangent(target):
         raise DraftcertError(reason)
@@ -110,20 +110,21 @@ def certify(
         if draft_logits.device != target_logits.device:
             raise DraftcertError(f"draft_logits on {draft_logits.device}, target_logits on {target_logits.device}")
     size = target.shape[-1]
-    if not 1 <= candidates <= size - 1:
-        raise DraftcertError(f"candidates = {candidates} lies outside 1..{size - 1}: one token at least must be left")
+    candidates = whole_number(candidates, "candidates", 1, size - 1, ": one token at least must be left")
+    temperature = real_number(temperature, "temperature")
     if not 0 < temperature < float("inf"):
         raise DraftcertError(
             f"temperature = {temperature} is not a positive number; for temperature 0 use strict_greedy"
         )
-    if k < 1:
-        raise DraftcertError(f"k = {k} must be at least 1")
+    k = min(whole_number(k, "k", 1), size)
+    if not isinstance(sound, bool):
+        raise DraftcertError(f"sound = {shown(sound)}: give True or False")
     steps = _numbers(rule)
     if not torch.compiler.is_compiling() and Op.LOGIT_RATIO in steps[::4]:
         _warn_of_negative_logits(target)
     differentiated = torch.compiler.is_compiling() or gradients.needed(target, draft)
     operator = operators.certify_with_gradient if differentiated else operators.certify
-    result = operator(target, draft, steps, candidates, float(temperature), sound, k)
+    result = operator(target, draft, steps, candidates, temperature, sound, k)
     found = Certificate(*result[:6]) if draft is None else Certificate(*result)
     if not differentiated:
         return found

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ...theory import DraftcertError
+from ...theory.numbers import whole_number
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
@@ -22,9 +23,7 @@ def without_padding(logits: Tensor, vocab_size: int | None, name: str) -> Tensor
         raise DraftcertError(f"{name} of shape {tuple(logits.shape)} have no tokens: the last axis is the vocabulary")
     if vocab_size is None:
         return logits
-    if not 1 <= vocab_size <= logits.shape[-1]:
-        raise DraftcertError(f"vocab_size = {vocab_size} lies outside 1..{logits.shape[-1]}, the last axis of {name}")
-    return logits[..., :vocab_size]
+    return logits[..., : whole_number(vocab_size, "vocab_size", 1, logits.shape[-1], f", the last axis of {name}")]
 
 
 def refuse_rows(rows: Tensor, maximum: Tensor, shape: torch.Size, name: str = "logits") -> None:

@@ -18,6 +18,7 @@ import torch
 
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
+from ...theory.numbers import whole_number
 from ...theory.parse import parse_rule
 from ...theory.rule import Rule
 from ...theory.rules import strict_greedy
@@ -30,7 +31,7 @@ from ..rows.records import RowStats
 from .drafters import Combined, Drafter, Observation, PromptLookup, TokenRecycling, drafter_by_name, require_own_tokens
 from .forward import TreeForward, most_positions, padded
 from .latency import Latency, cached_latency
-from .request import Request, plain_data, read_prompts, read_request, whole_number, with_stop_strings
+from .request import Request, plain_data, read_prompts, read_request, with_stop_strings
 from .self_test import self_test
 from .trace import DecodeStats, Seconds, Step, strict_certificates
 from .tree import Tree

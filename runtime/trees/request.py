@@ -7,7 +7,6 @@ what draft trees cannot honour is refused by name.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,21 +40,6 @@ _USUAL = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1}
 
 _OF_ALL_ROWS = frozenset({"UnbatchedClassifierFreeGuidanceLogitsProcessor", "SynthIDTextWatermarkLogitsProcessor"})
 """Logits processors of transformers that remember the whole batch from one step to the next."""
-
-
-def whole_number(value: Any, name: str, least: int) -> int:
-    """A whole number of Python, numpy or torch; a float or a truth value is none, however round.
-
-    >>> whole_number(torch.tensor(3), "max_nodes", 1)
-    3
-    """
-    try:
-        number = None if isinstance(value, bool) else operator.index(value)
-    except (TypeError, ValueError, RuntimeError):
-        number = None
-    if number is None or number < least:
-        raise DraftcertError(f"{name} = {value!r}: give a whole number, {least} or more")
-    return number
 
 
 def read_prompts(given: Any) -> tuple[list[list[int]], torch.Tensor | None]:

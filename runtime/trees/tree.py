@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ...theory.errors import DraftcertError
+from ...theory.numbers import items, whole_number
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
@@ -42,7 +43,7 @@ class Tree:
 
     def __post_init__(self) -> None:
         """Check the shape and lay out depths and children."""
-        tokens, parents = tuple(map(int, self.tokens)), tuple(map(int, self.parents))
+        tokens, parents = _whole(self.tokens, "tokens"), _whole(self.parents, "parents")
         object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "parents", parents)
         if len(tokens) != len(parents):
@@ -51,8 +52,11 @@ class Tree:
             raise DraftcertError("a tree needs its root: node 0, the last committed token")
         if parents[0] != -1:
             raise DraftcertError(f"node 0 is the root, so parents[0] must be -1, not {parents[0]}")
-        if self.probabilities is not None and len(self.probabilities) != len(tokens):
-            raise DraftcertError(f"{len(tokens)} tokens, but {len(self.probabilities)} probabilities")
+        if self.probabilities is not None:
+            found = items(self.probabilities, "probabilities")
+            if len(found) != len(tokens):
+                raise DraftcertError(f"{len(tokens)} tokens, but {len(found)} probabilities")
+            object.__setattr__(self, "probabilities", tuple(found))
         if min(tokens) < 0:
             raise DraftcertError(f"node {tokens.index(min(tokens))} has token {min(tokens)}: token ids are 0 or more")
         depths = [0] * len(tokens)
@@ -114,3 +118,10 @@ class Tree:
             return self
         probabilities = None if self.probabilities is None else self.probabilities[:nodes]
         return Tree(self.tokens[:nodes], self.parents[:nodes], probabilities)
+
+
+def _whole(numbers: Any, name: str) -> tuple[int, ...]:
+    given = items(numbers, name)
+    if all(type(number) is int for number in given):
+        return tuple(given)
+    return tuple(whole_number(number, f"{name}[{node}]", -1) for node, number in enumerate(given))

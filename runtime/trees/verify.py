@@ -67,6 +67,10 @@ def verify_tree(
     >>> verify_tree(logits, Tree([0, 1, 2], [-1, 0, 0]), "strict_greedy")
     Verification(path=(0, 1), token=0)
     """
+    if not isinstance(tree, Tree):
+        raise DraftcertError(f"tree must be a draftcert.Tree, not {type(tree).__name__}")
+    if not isinstance(target_logits, Tensor):
+        raise DraftcertError(f"target_logits must be a torch tensor, not {type(target_logits).__name__}")
     if target_logits.ndim != 2 or target_logits.shape[0] != len(tree):
         raise DraftcertError(
             f"target_logits must be [nodes, vocab] = [{len(tree)}, vocab], one row a node, "

@@ -146,7 +146,10 @@ def test_a_hub_that_does_not_answer_is_asked_once(tmp_path):
 
 
 MESSAGES: list[tuple[list[str], str]] = [
-    (["certify", "--probs", "1/2,1/2", "--candidates", "2"], "--candidates 2: with 2 tokens"),
+    (
+        ["certify", "--probs", "1/2,1/2", "--candidates", "2"],
+        "--candidates 2: give a whole number from 1 to 1, as there are 2 tokens",
+    ),
     (["certify", "--probs", "0.5,0.4"], "sum to 9/10, not 1; --normalize divides"),
     (["certify", "--probs", "0.5,0.5,1e-400"], "sum to 1 + 1e-400, not 1"),
     (["certify", "--probs", "0.5,0.5,-1e-400"], "probability 2 is -1e-400"),

@@ -58,11 +58,11 @@ def test_takes_certificates():
 def test_bad_values(kind):
     with pytest.raises(DraftcertError, match="no certificates"):
         MeanKLGuarantee(kind([]))
-    with pytest.raises(DraftcertError, match=r"mean_kl is -0\.1"):
+    with pytest.raises(DraftcertError, match=r"mean_kl = -0\.1"):
         MeanKLGuarantee(kind([0.1])).acceptance(-0.1)
-    with pytest.raises(DraftcertError, match=r"certificate 1 (=|is) nan"):
+    with pytest.raises(DraftcertError, match=r"certificate 1 = nan"):
         MeanKLGuarantee(kind([0.1, math.nan]))
-    with pytest.raises(DraftcertError, match=r"certificate 0 is -0\.1"):
+    with pytest.raises(DraftcertError, match=r"certificate 0 = -0\.1"):
         MeanKLGuarantee(kind([-0.1, 0.2]))
     with pytest.raises(DraftcertError, match=r"acceptance = 1\.5"):
         MeanKLGuarantee(kind([0.1])).mean_kl(1.5)

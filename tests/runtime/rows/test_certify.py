@@ -177,8 +177,8 @@ def test_equal_logits_are_certified_unless_the_target_ties(backend):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"candidates": 0}, r"candidates = 0 lies outside 1..3"),
-        ({"candidates": 4}, r"candidates = 4 lies outside 1..3"),
+        ({"candidates": 0}, r"candidates = 0: give a whole number from 1 to 3"),
+        ({"candidates": 4}, r"candidates = 4: give a whole number from 1 to 3"),
         ({"temperature": 0.0}, "temperature = 0.0"),
         ({"temperature": -1.0}, "temperature = -1.0"),
         ({"temperature": math.nan}, "temperature = nan"),
@@ -198,7 +198,7 @@ def test_errors_name_the_value(backend, arguments, message):
 
 
 def test_nothing_left_to_reject():
-    with pytest.raises(DraftcertError, match=r"candidates = 1 lies outside 1..0"):
+    with pytest.raises(DraftcertError, match=r"candidates = 1: give a whole number from 1 to 0"):
         certify(torch.zeros(3, 1), "strict_greedy")
 
 
