@@ -141,6 +141,24 @@ Definition runs : nat -> list bool -> list nat :=
 
 Definition acceptance (V : nat) (l : R) (p q : nat -> R) : R := sum (seq 0 V) (fun i => Rmin (q i) (p i / l)).
 
+(** What is kept of [n] tokens drafted after the text [s], in expectation: [step] makes of what is kept so far, at first
+    [P], and the ratio of target and draft what is kept with one more. *)
+Definition kept (step : R -> R -> R) (V : nat) (p q : list nat -> nat -> R) :=
+  fix kept (n : nat) (P : R) (s : list nat) : R :=
+    match n with
+    | O => P
+    | S rest => sum (seq 0 V) (fun x => q s x * kept rest (step P (p s x / q s x)) (x :: s))
+    end.
+
+(** The sum of [f] over the nodes of a tree of limited depth, each with the probability that a text goes through it;
+    nodes are texts, their last tokens first, and those of which a beginning is no node do not count. *)
+Definition passed (V : nat) (p : list nat -> nat -> R) (node : list nat -> bool) (f : list nat -> R) :=
+  fix passed (depth : nat) (s : list nat) : R :=
+    match depth with
+    | O => 0
+    | S rest => if node s then f s + sum (seq 0 V) (fun x => p s x * passed rest (x :: s)) else 0
+    end.
+
 (** ** Other divergences *)
 
 (** Total variation. *)

@@ -102,3 +102,61 @@ Proof.
     + rewrite H2. cbn. rewrite Rmult_1_l, Rmult_0_l, sqrt_0. unfold hellinger. lra.
     + rewrite jensen_shannon_mixed, H2 by assumption. cbn. replace (r / 1) with r by field. unfold mixed, shannon. lra.
 Qed.
+
+(** Jensen's inequality for a concave function. *)
+Lemma jensen f : (forall x y t, 0 <= t <= 1 -> t * f x + (1 - t) * f y <= f (t * x + (1 - t) * y)) ->
+  forall l w x, (forall i : nat, In i l -> 0 <= w i) -> 0 < sum l w ->
+  sum l (fun i => w i * f (x i)) <= sum l w * f (sum l (fun i => w i * x i) / sum l w).
+Proof.
+  intros Hf. induction l as [|i l IH]; intros w x Hw Hs; [rewrite sum_nil in Hs; lra|]. rewrite !sum_cons in *.
+  pose proof (Hw i (or_introl eq_refl)) as Hi. assert (Hl : forall j, In j l -> 0 <= w j) by auto with datatypes.
+  pose proof (sum_nonneg l w Hl) as HW. set (W := sum l w) in *. destruct HW as [HW|HW].
+  - specialize (IH w x Hl HW). fold W in IH. set (m := sum l (fun j => w j * x j) / W) in *.
+    assert (Em : sum l (fun j => w j * x j) = W * m) by (unfold m; field; lra). rewrite Em.
+    assert (Ht : 0 <= w i / (w i + W) <= 1).
+    { split; [apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]|]. apply Rmult_le_reg_r with (w i + W); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
+    pose proof (Hf (x i) m _ Ht) as h. apply Rmult_le_compat_l with (r := w i + W) in h; [|lra].
+    replace (w i / (w i + W) * x i + (1 - w i / (w i + W)) * m) with ((w i * x i + W * m) / (w i + W)) in h by (field; lra).
+    replace ((w i + W) * (w i / (w i + W) * f (x i) + (1 - w i / (w i + W)) * f m)) with (w i * f (x i) + W * f m) in h by (field; lra). lra.
+  - assert (Hz : forall g, sum l (fun j => w j * g j) = 0).
+    { intros g. rewrite (sum_ext _ _ (fun _ => 0)); [apply sum_zero|]. intros j Hj. rewrite (sum_zero_inv l w Hl) by (fold W; lra || assumption). ring. }
+    rewrite !Hz, <- HW, !Rplus_0_r in *. replace (w i * x i / w i) with (x i) by (field; lra). lra.
+Qed.
+
+Theorem jensen_range : Statements.S4_jensen.
+Proof.
+  intros f k D HD Hf divergence. split.
+  - intros V p q Hp Hq Hfin.
+    assert (H : divergence V p q <= f (- KL V p q) + k).
+    { unfold divergence. rewrite (proj2 Hq), Rmult_1_r. apply Rplus_le_compat_r.
+      pose proof (jensen f Hf (seq 0 V) p (fun i => ln (q i / p i))) as J. rewrite (proj2 Hp) in J.
+      replace (- KL V p q) with (sum (seq 0 V) (fun i => p i * ln (q i / p i)) / 1).
+      - rewrite <- (Rmult_1_l (f _)). apply J; [intros i Hi; now apply Hp, in_vocab|lra].
+      - unfold KL. rewrite <- (Rmult_1_l (sum _ (fun i => p i * ln (p i / q i)))), Ropp_mult_distr_l, <- sum_scal. unfold Rdiv at 1. rewrite Rinv_1, Rmult_1_r.
+        apply sum_ext. intros i Hi. apply in_vocab in Hi. destruct (proj1 Hp i Hi) as [h|<-]; [|ring]. specialize (Hfin i Hi h).
+        rewrite !ln_div by assumption. ring. }
+    split; [now intros <-|]. intros H0 HK. eapply Rle_trans; [exact H|]. apply Rplus_le_compat_r.
+    (* were f to fall from -KL to -D, it would go on falling and be below f 0 somewhere *)
+    assert (HK0 : 0 <= KL V p q).
+    { unfold KL. apply Rle_trans with (sum (seq 0 V) (fun i => p i - q i)); [rewrite sum_minus, (proj2 Hp), (proj2 Hq); lra|].
+      apply sum_le. intros i Hi. apply in_vocab in Hi. apply gibbs_term; [now apply Hp|now apply Hq|now apply Hfin]. }
+    set (K := KL V p q) in *. apply Rnot_lt_le. intros h. pose proof (H0 (- K) ltac:(lra)) as HA.
+    set (d := f (- K) - f (- D)). set (A := f (- K) - f 0). assert (Hd : 0 < d) by (unfold d; lra). assert (HA0 : 0 <= A) by (unfold A; lra).
+    assert (HKD : K < D) by (destruct HK as [e|e]; [exact e|rewrite e in h; lra]).
+    set (t := A / (A + d)). assert (Ht : 0 <= t < 1).
+    { split; [apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]|]. apply Rmult_lt_reg_r with (A + d); [lra|]. unfold t, Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
+    set (X := K + (D - K) * ((A + d) / d)).
+    assert (EX : - D = t * - K + (1 - t) * - X) by (unfold X, t; field; lra).
+    assert (HX : 0 <= X) by (unfold X; apply Rplus_le_le_0_compat; [lra|apply Rmult_le_pos; [lra|left; apply Rdiv_lt_0_compat; lra]]).
+    pose proof (Hf (- K) (- X) t ltac:(lra)) as h1. rewrite <- EX in h1. pose proof (H0 (- X) ltac:(lra)) as h2.
+    apply Rmult_le_compat_l with (r := 1 - t) in h2; [|lra].
+    assert (E : (1 - t) * A = t * d) by (unfold t; field; lra). unfold A, d in *. nra.
+  - intros V p q Hp Hq H. pose proof (exp_pos (- D)) as Hr.
+    assert (Hln : forall i, (i < V)%nat -> 0 < p i -> ln (p i / q i) = D /\ ln (q i / p i) = - D).
+    { intros i Hi h. rewrite (H i Hi h), !ln_div, ln_mult, ln_exp by (try apply Rmult_lt_0_compat; assumption). lra. }
+    split; [intros i Hi h; rewrite (H i Hi h); now apply Rmult_lt_0_compat|]. split.
+    + unfold KL. rewrite (sum_ext _ _ (fun i => D * p i)), sum_scal, (proj2 Hp); [ring|]. intros i Hi. apply in_vocab in Hi.
+      destruct (proj1 Hp i Hi) as [h|<-]; [|ring]. rewrite (proj1 (Hln i Hi h)). ring.
+    + unfold divergence. rewrite (sum_ext _ _ (fun i => f (- D) * p i)), sum_scal, (proj2 Hp), (proj2 Hq); [ring|]. intros i Hi. apply in_vocab in Hi.
+      destruct (proj1 Hp i Hi) as [h|<-]; [|ring]. rewrite (proj2 (Hln i Hi h)). ring.
+Qed.

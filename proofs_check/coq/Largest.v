@@ -45,6 +45,92 @@ Proof.
     + destruct H0 as [H0|<-]; [rewrite div_self_ln; lra|lra].
 Qed.
 
+(** Of the unlisted tokens a likeliest one competes, which is at least at their mean [b]. *)
+Theorem one_unlisted : Statements.B4_one_unlisted.
+Proof.
+  intros V A L U p x Hp (d1 & d2 & d3 & d4) HU Hall Htop Hx p'. set (n := INR (length U)). set (b := sum U p / n).
+  assert (Hn : 0 < n) by (apply lt_0_INR; destruct U; [easy|simpl; lia]).
+  assert (HUV : forall i, In i U -> (i < V)%nat /\ ~ In i A) by (intros i Hi; apply d4, in_app_iff; now right).
+  assert (HLU : NoDup L /\ NoDup U /\ forall i, In i L -> ~ In i U).
+  { clear - d2. induction L as [|j L IH]; cbn [app] in d2; [repeat split; [constructor|assumption|easy]|].
+    inversion_clear d2 as [|? ? k1 k2]. destruct (IH k2) as (h1 & h2 & h3). rewrite in_app_iff in k1.
+    repeat split; [constructor; tauto|assumption|]. intros i [<-|Hi]; [tauto|auto]. }
+  destruct HLU as (HL & HU' & HLU). assert (EU : forall i, In i U -> p' i = b) by (intros i Hi; unfold p'; now rewrite mem_in).
+  assert (EN : forall i, ~ In i U -> p' i = p i) by (intros i Hi; unfold p'; now rewrite mem_out).
+  assert (Esum : sum U p' = sum U p) by (rewrite (sum_ext U p' (fun _ => b) EU), sum_const; fold n; unfold b; field; lra).
+  assert (Hb0 : 0 <= b) by (apply Rmult_le_pos; [apply sum_nonneg; intros i Hi; now apply Hp, HUV|left; now apply Rinv_0_lt_compat]).
+  assert (Hp' : prob V p').
+  { split.
+    - intros i Hi. destruct (in_dec Nat.eq_dec i U) as [h|h]; [now rewrite EU|rewrite EN by assumption; now apply Hp].
+    - pose proof (sum_diff_on U (seq 0 V) p' p HU' (NoDup_seq V) ltac:(intros i Hi; now apply in_vocab, HUV) ltac:(auto)) as h.
+      pose proof (proj2 Hp). lra. }
+  split; [exact Hp'|]. split; [exact Esum|]. intros y Hy.
+  destruct (list_min U (fun i => - p i) HU) as (k & Hk & Hmax).
+  assert (Hmean : forall z, (forall i, In i U -> p i <= z) -> b <= z).
+  { intros z H. apply Rmult_le_reg_r with n; [assumption|]. unfold b, Rdiv. rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_comm by lra.
+    unfold n. rewrite <- sum_const. now apply sum_le. }
+  assert (Hbk : b <= p k) by (apply Hmean; intros i Hi; specialize (Hmax i Hi); lra).
+  assert (HLb : forall j, In j L -> b <= p j) by (intros j Hj; apply Hmean; auto).
+  set (M := L ++ [k]). assert (EM : length M = (length L + 1)%nat) by (unfold M; now rewrite app_length).
+  assert (Hd : disjoint_sets V A M).
+  { split; [assumption|]. split; [|split; [assumption|]].
+    - unfold M. apply (Permutation.Permutation_NoDup (Permutation.Permutation_cons_append L k)). constructor; [|assumption].
+      intros h. now apply (HLU k).
+    - intros i Hi. apply in_app_iff in Hi. destruct Hi as [Hi|[<-|[]]]; [apply d4, in_app_iff; now left|now apply HUV]. }
+  assert (Htop' : top_rejected V A M p').
+  { intros i j Hi Hj HjA HjM. assert (HjU : In j U).
+    { specialize (Hall j Hj). rewrite !in_app_iff in Hall. unfold M in HjM. rewrite in_app_iff in HjM. tauto. }
+    rewrite (EU j HjU). apply in_app_iff in Hi. destruct Hi as [Hi|[<-|[]]]; [rewrite EN by auto; auto|rewrite EU by assumption; lra]. }
+  destruct (level_exists V A M p' Hp' Hd) as (c & Hc & Hl).
+  pose proof (level_projection V A M p' c Hp' Hd ltac:(unfold M; now destruct L) ltac:(lra) Hl) as Hleast.
+  apply (top_competitors V A M p' _ Hp' Hd Htop') in Hleast. rewrite EM in Hleast. rewrite (certificate_unique _ _ _ _ _ _ Hy Hleast).
+  pose proof (level_is_mean A M p' c Hl) as Hpool. rewrite <- EM in Hx.
+  set (T := filter (fun a => if Rlt_dec c (p' a) then true else false) A ++ filter (fun i => if Rlt_dec (p' i) c then true else false) L).
+  set (K := if Rlt_dec b c then [k] else []). assert (Emoved : moved A M p' c = T ++ K).
+  { unfold moved, M, T, K. rewrite filter_app, <- app_assoc. cbn [filter]. rewrite (EU k Hk). now destruct (Rlt_dec b c). }
+  rewrite Emoved, !sum_app, app_length, plus_INR in *.
+  assert (HTin : forall i, In i T -> ~ In i U /\ (i < V)%nat).
+  { intros i Hi. apply in_app_iff in Hi. rewrite !filter_In in Hi. destruct Hi as [[Hi _]|[Hi _]].
+    - split; [intros h; now apply (HUV i h)|auto].
+    - split; [auto|]. apply d4, in_app_iff. now left. }
+  assert (HT : NoDup T).
+  { destruct Hd as (_ & h & _ & h'). apply NoDup_app_l with (l' := K). rewrite <- Emoved. unfold moved.
+    assert (G : forall l l' : list nat, NoDup l -> NoDup l' -> (forall i, In i l -> ~ In i l') -> NoDup (l ++ l')).
+    { clear. intros l l' h1 h2 h3. induction l as [|a l IH]; [assumption|]. inversion_clear h1 as [|? ? k1 k2]. cbn. constructor.
+      - rewrite in_app_iff. intros [e|e]; [auto|]. now apply (h3 a (or_introl eq_refl)).
+      - apply IH; auto with datatypes. }
+    apply G; try now apply NoDup_filter. intros i Hi Hi'. apply filter_In in Hi, Hi'. now apply (h' i). }
+  assert (Ep : forall i, In i T -> p' i = p i) by (intros i Hi; now apply EN, HTin).
+  rewrite (sum_ext T p' p Ep) in Hpool. rewrite (sum_ext T _ (fun i => p i * ln (p i / c))) by (intros i Hi; now rewrite Ep).
+  assert (HTA : forall a, In a A -> In a T \/ p a <= c).
+  { intros a Ha. assert (h : ~ In a U) by (intros h; now apply (HUV a h)). destruct (Rlt_dec c (p a)) as [e|e]; [left|right; lra].
+    apply in_app_iff. left. apply filter_In. split; [assumption|]. rewrite EN by assumption. now destruct (Rlt_dec c (p a)). }
+  assert (HTL : forall i, In i L -> In i T \/ c <= p i).
+  { intros i Hi. destruct (Rlt_dec (p i) c) as [e|e]; [left|right; lra]. apply in_app_iff. right. apply filter_In. split; [assumption|].
+    rewrite EN by auto. now destruct (Rlt_dec (p i) c). }
+  unfold K in *. destruct (Rlt_dec b c) as [Hbc|Hbc].
+  - replace (sum [k] (fun i => p' i * ln (p' i / c))) with (INR (length [k]) * (b * ln (b / c))) by (rewrite sum_cons, sum_nil, (EU k Hk); cbn; lra).
+    apply (lift_bound V A M T [k] p b c x Hp Hx); try assumption; try lra.
+    + repeat constructor. easy.
+    + intros i [h|[<-|[]]]; [now apply HTin|now apply HUV].
+    + intros i [<-|[]]. split; [intros h; now apply (HTin k)|assumption].
+    + rewrite sum_cons, sum_nil, (EU k Hk) in Hpool. cbn in Hpool |- *. lra.
+    + intros a Ha. destruct (HTA a Ha) as [h|h]; [now left|right]. split; [intros [<-|[]]; now apply (HUV k)|assumption].
+    + apply Hd.
+    + intros i Hi. destruct (proj2 (proj2 (proj2 Hd)) i Hi) as [h1 h2]. split; [assumption|]. split; [assumption|].
+      apply in_app_iff in Hi. destruct Hi as [Hi|Hi]; [destruct (HTL i Hi); tauto|tauto].
+  - replace (sum [] (fun i => p' i * ln (p' i / c))) with (INR (length (@nil nat)) * (0 * ln (0 / c))) by (rewrite sum_nil; ring).
+    apply (lift_bound V A M T [] p 0 c x Hp Hx); try assumption; try lra.
+    + constructor.
+    + intros i [h|[]]. now apply HTin.
+    + easy.
+    + rewrite sum_nil in Hpool. cbn in Hpool |- *. lra.
+    + intros a Ha. destruct (HTA a Ha) as [h|h]; [now left|right; now split].
+    + apply Hd.
+    + intros i Hi. destruct (proj2 (proj2 (proj2 Hd)) i Hi) as [h1 h2]. split; [assumption|]. split; [assumption|].
+      apply in_app_iff in Hi. destruct Hi as [Hi|[<-|[]]]; [destruct (HTL i Hi); tauto|right; right; lra].
+Qed.
+
 Theorem first_alone : Statements.first_alone.
 Proof.
   intros V A a m p x Hp Ha HA Hx. pose proof Hx as [(q & _ & (M & h1 & h2 & h3 & _) & _) _]. pose proof (pos_INR m) as Hm.

@@ -5,7 +5,7 @@ From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts Projection Competitors ClosedForm Ceilings.
 From Draftcert Require Import StrictGreedy Margins Trees MeanKL Renyi Orders.
 From Draftcert Require Import Guarantee Search Equality Candidates Runs Sampling Suprema Vocabulary Largest TreeSuprema.
-From Draftcert Require Import JointRange LogLoss Typical Approached.
+From Draftcert Require Import JointRange LogLoss Typical Approached Lengths.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -253,3 +253,14 @@ Definition crowded_rows_approached : Statements.crowded_rows_approached := Appro
 Definition M5_approached : Statements.M5_approached := threshold_infimum_approached.
 Definition M5t_uniform : Statements.M5t_uniform := typical_uniform.
 Definition M5t_supremum : Statements.M5t_supremum := typical_supremum.
+Definition S2_one_pair : Statements.S2_one_pair := Sampling.S2_one_pair.
+Definition S2r_two_masses : Statements.S2r_two_masses := two_masses.
+Definition S3_attained : Statements.S3_attained := Sampling.S3_attained.
+Definition S4_jensen : Statements.S4_jensen := jensen_range.
+Definition S5_expected_length : Statements.S5_expected_length := expected_length.
+Definition S7_entropy : Statements.S7_entropy := entropy_of_output.
+Definition S7_full_tree : Statements.S7_full_tree := full_tree.
+Definition B3_limit : Statements.B3_limit := renyi_limit.
+Definition B4_one_unlisted : Statements.B4_one_unlisted := one_unlisted.
+Definition B4_entropy_attained : Statements.B4_entropy_attained := entropy_of_unlisted_attained.
+Definition M5t_from_a_margin_on : Statements.M5t_from_a_margin_on := typical_from_a_margin_on.

@@ -359,3 +359,122 @@ Proof.
   rewrite sum_minus, (sum_moves V A M p c Hd), (proj2 Hp). unfold A, M.
   rewrite !sum_cons, !sum_nil, !Rmax_right by lra. lra.
 Qed.
+
+(** ** The order 1 as a limit *)
+
+Lemma renyi_sum_exp V a p q : prob V p -> KL_finite V p q ->
+  renyi_sum V a p q = sum (seq 0 V) (fun i => p i * exp ((a - 1) * ln (p i / q i))).
+Proof.
+  intros Hp Hf. apply sum_ext. intros i Hi. apply in_vocab in Hi. destruct (proj1 Hp i Hi) as [h|<-]; [|rewrite pw_0; ring].
+  pose proof (Hf i Hi h) as hq. rewrite !pw_pos, ln_div by assumption. unfold Rpower.
+  transitivity (exp (ln (p i)) * exp ((a - 1) * (ln (p i) - ln (q i)))); [|now rewrite exp_ln].
+  rewrite <- !exp_plus. f_equal. ring.
+Qed.
+
+Lemma renyi_sum_above V a p q : prob V p -> KL_finite V p q -> exp ((a - 1) * KL V p q) <= renyi_sum V a p q.
+Proof.
+  intros Hp Hf. rewrite renyi_sum_exp by assumption. set (t := a - 1). set (K := KL V p q).
+  apply Rle_trans with (sum (seq 0 V) (fun i => exp (t * K) * ((1 - t * K) * p i + t * (p i * ln (p i / q i))))).
+  - rewrite sum_scal, sum_plus, !sum_scal, (proj2 Hp). fold (KL V p q). fold K. right. ring.
+  - apply sum_le. intros i Hi. apply in_vocab in Hi. pose proof (proj1 Hp i Hi) as h. set (L := ln (p i / q i)).
+    replace (t * L) with (t * K + (t * L - t * K)) by ring. rewrite exp_plus. pose proof (exp_ineq1_le (t * L - t * K)) as h'.
+    apply Rmult_le_compat_l with (r := exp (t * K) * p i) in h'; [lra|]. apply Rmult_le_pos; [left; apply exp_pos|assumption].
+Qed.
+
+Lemma renyi_sum_near V a p q B : prob V p -> KL_finite V p q ->
+  (forall i, (i < V)%nat -> 0 < p i -> Rabs (ln (p i / q i)) <= B) -> Rabs (a - 1) * B <= 1 / 2 ->
+  renyi_sum V a p q <= 1 + (a - 1) * KL V p q + 2 * ((a - 1) * (a - 1) * (B * B)).
+Proof.
+  intros Hp Hf HB Ht. rewrite renyi_sum_exp by assumption. set (t := a - 1) in *.
+  apply Rle_trans with (sum (seq 0 V) (fun i => (1 + 2 * (t * t * (B * B))) * p i + t * (p i * ln (p i / q i)))).
+  2:{ rewrite sum_plus, !sum_scal, (proj2 Hp). fold (KL V p q). lra. }
+  apply sum_le. intros i Hi. apply in_vocab in Hi. destruct (proj1 Hp i Hi) as [h|<-]; [|lra]. specialize (HB i Hi h).
+  set (L := ln (p i / q i)) in *. set (u := t * L).
+  assert (Hu : Rabs u <= 1 / 2).
+  { unfold u. rewrite Rabs_mult. apply Rle_trans with (Rabs t * B); [apply Rmult_le_compat_l; [apply Rabs_pos|assumption]|assumption]. }
+  assert (Hu' : u <= 1 / 2) by (pose proof (Rle_abs u); lra).
+  assert (Huu : u * u <= t * t * (B * B)).
+  { unfold u. replace (t * L * (t * L)) with (t * t * (Rabs L * Rabs L)) by (rewrite <- Rabs_mult, (Rabs_right (L * L)) by nra; ring).
+    apply Rmult_le_compat_l; [nra|]. pose proof (Rabs_pos L). nra. }
+  (* exp u <= 1/(1-u) <= 1 + u + 2 u^2 *)
+  assert (He : exp u <= 1 + u + 2 * (u * u)).
+  { pose proof (exp_ineq1_le (- u)) as k. rewrite exp_Ropp in k. pose proof (exp_pos u) as k'.
+    apply Rmult_le_compat_l with (r := exp u) in k; [|lra]. rewrite Rinv_r in k by lra.
+    apply Rmult_le_reg_r with (1 - u); [lra|]. assert (0 <= u * u * (1 - 2 * u)) by (apply Rmult_le_pos; nra). lra. }
+  assert (k : p i * exp u <= p i * (1 + u + 2 * (t * t * (B * B)))) by (apply Rmult_le_compat_l; lra). unfold u in *. lra.
+Qed.
+
+Theorem renyi_limit : Statements.B3_limit.
+Proof.
+  intros V A M p x e Hp HM [(r & Hr & Hrb & Hrf & Er) Hx] He. set (w := exp (- e / 2)).
+  assert (Hw : 0 < w < 1) by (split; [apply exp_pos|unfold w; rewrite <- exp_0; apply exp_increasing; lra]).
+  assert (Ew : ln w = - e / 2) by apply ln_exp.
+  set (b := fun i => if Rlt_dec 0 (p i) then Rabs (ln (p i)) + Rabs (ln ((1 - w) * r i)) else 0).
+  assert (Hb0 : forall i, 0 <= b i).
+  { intros i. unfold b. pose proof (Rabs_pos (ln (p i))). pose proof (Rabs_pos (ln ((1 - w) * r i))). destruct Rlt_dec; lra. }
+  set (B := 1 + sum (seq 0 V) b). assert (HB1 : 1 <= B) by (unfold B; pose proof (sum_nonneg (seq 0 V) b ltac:(auto)); lra).
+  assert (HB : forall q, prob V q -> (forall i, (i < V)%nat -> (1 - w) * r i <= q i) -> KL_finite V p q /\
+    forall i, (i < V)%nat -> 0 < p i -> Rabs (ln (p i / q i)) <= B).
+  { intros q Hq Hge. assert (Hf : KL_finite V p q).
+    { intros i Hi h. specialize (Hge i Hi). specialize (Hrf i Hi h). assert (0 < (1 - w) * r i) by (apply Rmult_lt_0_compat; lra). lra. }
+    split; [exact Hf|]. intros i Hi h. specialize (Hge i Hi). specialize (Hrf i Hi h). specialize (Hf i Hi h).
+    assert (h0 : 0 < (1 - w) * r i) by (apply Rmult_lt_0_compat; lra). rewrite ln_div by assumption.
+    pose proof (ln_nondecr _ _ h0 Hge). pose proof (ln_nondecr (q i) 1 Hf ltac:(now apply (prob_le_1 V))) as h1. rewrite ln_1 in h1.
+    pose proof (single_le_sum (seq 0 V) b i ltac:(now apply in_vocab) ltac:(auto)) as hs. unfold b at 1 in hs.
+    destruct (Rlt_dec 0 (p i)); [|lra]. unfold B. set (lp := ln (p i)) in *. set (lr := ln ((1 - w) * r i)) in *.
+    revert hs. unfold Rabs. destruct (Rcase_abs lp), (Rcase_abs lr), (Rcase_abs (lp - ln (q i))); lra. }
+  destruct (HB r Hr ltac:(intros i Hi; pose proof (proj1 Hr i Hi); nra)) as [_ HBr].
+  assert (HBB : 0 < B * B) by nra. set (d := Rmin (/ (2 * B)) (e / (4 * (B * B)))).
+  assert (Hd1 : 0 < / (2 * B)) by (apply Rinv_0_lt_compat; lra). assert (Hd2 : 0 < e / (4 * (B * B))) by (apply Rdiv_lt_0_compat; lra).
+  exists d. split; [now apply Rmin_glb_lt|]. intros a v Ha Hd [(q & Hq & Hqb & Hqf & Hq0 & Ev) Hv]. subst x.
+  set (t := a - 1) in *.
+  assert (Ht : Rabs t * B <= 1 / 2).
+  { apply Rle_trans with (/ (2 * B) * B); [apply Rmult_le_compat_r; [lra|]; pose proof (Rmin_l (/ (2 * B)) (e / (4 * (B * B)))); unfold d in Hd; lra|].
+    right. field. lra. }
+  assert (Ht2 : 2 * (Rabs t * (B * B)) < e / 2).
+  { apply Rlt_le_trans with (2 * (e / (4 * (B * B)) * (B * B))); [|right; field; lra].
+    apply Rmult_lt_compat_l; [lra|]. apply Rmult_lt_compat_r; [assumption|].
+    pose proof (Rmin_r (/ (2 * B)) (e / (4 * (B * B)))). unfold d in Hd. lra. }
+  pose proof (renyi_sum_above V a p r Hp Hrf) as Hra. fold t in Hra.
+  assert (Hr0 : 0 < renyi_sum V a p r) by (pose proof (exp_pos (t * KL V p r)); lra).
+  pose proof (Hv r Hr Hrb (fun _ => Hrf) (fun _ => Hr0)) as Hvr. unfold renyi in Hvr, Ev. fold t in Hvr, Ev.
+  assert (Et : t * v = ln (renyi_sum V a p q)) by (rewrite <- Ev; field; unfold t; lra).
+  pose proof (Hx q Hq Hqb Hqf) as Hxq.
+  destruct (Rlt_dec 0 t) as [Hpos|Hneg].
+  - rewrite Rabs_right in Ht, Ht2 by lra.
+    pose proof (renyi_sum_above V a p q Hp Hqf) as Hqa. apply ln_nondecr in Hqa; [|apply exp_pos]. rewrite ln_exp in Hqa. fold t in Hqa.
+    pose proof (renyi_sum_near V a p r B Hp Hrf HBr ltac:(fold t; rewrite Rabs_right; lra)) as Hn. fold t in Hn.
+    pose proof (ln_le_sub1 _ Hr0) as Hl. set (K := KL V p r) in *.
+    assert (H1 : ln (renyi_sum V a p r) / t <= K + 2 * (t * (B * B))).
+    { apply Rmult_le_reg_l with t; [assumption|]. replace (t * (ln (renyi_sum V a p r) / t)) with (ln (renyi_sum V a p r)) by (field; lra). lra. }
+    assert (H2 : KL V p q <= v) by (apply Rmult_le_reg_l with t; lra). apply Rabs_def1; lra.
+  - assert (Hlt : t < 0) by (unfold t in *; lra). rewrite Rabs_left in Ht, Ht2 by assumption.
+    apply ln_nondecr in Hra; [|apply exp_pos]. rewrite ln_exp in Hra.
+    assert (H1 : v <= KL V p r).
+    { eapply Rle_trans; [exact Hvr|]. apply Rmult_le_reg_l with (- t); [lra|].
+      replace (- t * (ln (renyi_sum V a p r) / t)) with (- ln (renyi_sum V a p r)) by (field; lra). lra. }
+    (* the minimizer mixed with r has bounded logarithms *)
+    set (s := fun i => w * q i + (1 - w) * r i).
+    assert (Hs : prob V s).
+    { split; [intros i Hi; pose proof (proj1 Hq i Hi); pose proof (proj1 Hr i Hi); unfold s; nra|].
+      unfold s. rewrite sum_plus, !sum_scal, (proj2 Hq), (proj2 Hr). ring. }
+    assert (Hsb : beats A M s) by (intros i j Hi Hj; specialize (Hqb i j Hi Hj); specialize (Hrb i j Hi Hj); unfold s; nra).
+    destruct (HB s Hs ltac:(intros i Hi; pose proof (proj1 Hq i Hi); unfold s; nra)) as [Hsf HBs].
+    pose proof (renyi_sum_near V a p s B Hp Hsf HBs ltac:(fold t; rewrite Rabs_left; lra)) as Hn. fold t in Hn.
+    pose proof (Hx s Hs Hsb Hsf) as Hxs.
+    assert (Hqs : renyi_sum V a p q <= exp (t * ln w) * renyi_sum V a p s).
+    { rewrite !renyi_sum_exp, <- sum_scal by assumption. fold t. apply sum_le. intros i Hi. apply in_vocab in Hi.
+      destruct (proj1 Hp i Hi) as [h|<-]; [|lra]. pose proof (Hqf i Hi h) as hq. pose proof (Hsf i Hi h) as hs. rewrite !ln_div by assumption.
+      assert (hw : w * q i <= s i) by (pose proof (proj1 Hr i Hi); unfold s; nra).
+      apply ln_nondecr in hw; [|apply Rmult_lt_0_compat; lra]. rewrite ln_mult in hw by lra.
+      replace (exp (t * ln w) * (p i * exp (t * (ln (p i) - ln (s i))))) with (p i * (exp (t * ln w) * exp (t * (ln (p i) - ln (s i))))) by ring.
+      rewrite <- exp_plus. apply Rmult_le_compat_l; [lra|].
+      assert (hle : t * (ln (p i) - ln (q i)) <= t * ln w + t * (ln (p i) - ln (s i))) by nra.
+      destruct hle as [k|k]; [left; now apply exp_increasing|rewrite k; lra]. }
+    assert (Hs0 : 0 < renyi_sum V a p s) by (pose proof (renyi_sum_above V a p s Hp Hsf); pose proof (exp_pos ((a - 1) * KL V p s)); lra).
+    apply ln_nondecr in Hqs; [|assumption]. rewrite ln_mult, ln_exp in Hqs by (try apply exp_pos; assumption).
+    pose proof (ln_le_sub1 _ Hs0) as Hl. rewrite Ew, <- Et in Hqs. set (K := KL V p s) in *.
+    assert (H2 : K - e / 2 + 2 * (t * (B * B)) <= v).
+    { apply Rmult_le_reg_l with (- t); [lra|]. lra. }
+    apply Rabs_def1; lra.
+Qed.

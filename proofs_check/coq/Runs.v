@@ -276,3 +276,12 @@ Proof.
     + intros h'. clear - Hn h h'. induction R as [|x R IH]; [easy|]. cbn [app] in Hn. inversion_clear Hn as [|? ? k1 k2].
       destruct h' as [->|h']; [apply k1, in_app_iff; now right|auto].
 Qed.
+
+Theorem entropy_of_unlisted_attained : Statements.B4_entropy_attained.
+Proof.
+  intros T p k Hk HT r H. assert (E : H = r * ln (1 / k)).
+  { unfold H, r, Rdiv. rewrite Rmult_1_l, ln_Rinv by assumption. rewrite (sum_ext T _ (fun i => ln k * p i)), sum_scal; [ring|].
+    intros i Hi. destruct (HT i Hi) as [->| ->]; ring. }
+  split; [exact E|]. intros Hne Hall. rewrite E. unfold r at 3. rewrite (sum_ext T p (fun _ => k) Hall), sum_const. f_equal. f_equal.
+  assert (0 < INR (length T)) by (apply lt_0_INR; destruct T; [easy|simpl; lia]). field. lra.
+Qed.

@@ -126,6 +126,56 @@ Proof.
     + rewrite EL. unfold W. field. lra.
 Qed.
 
+(** The two tokens that attain S2, with the ratios [u] and [v]. *)
+Lemma worst_pair u v : 0 < u < 1 -> 1 < v ->
+  let l := (v - u) / ln (v / u) in let D := ln v - u * (v - 1) / l in
+  exists p q, prob 2 p /\ prob 2 q /\ KL_finite 2 p q /\ KL 2 p q = D /\ (v - u) * acceptance 2 l p q = 1 - u + ln v - D /\
+    0 < q 0%nat /\ 0 < q 1%nat /\ p 0%nat = u * q 0%nat /\ p 1%nat = v * q 1%nat.
+Proof.
+  intros Hu Hv l D. set (b := (v - 1) / (v - u)). assert (Eb : (v - u) * b = v - 1) by (unfold b; field; lra).
+  assert (Hb : 0 < b < 1) by (split; apply Rmult_lt_reg_l with (v - u); lra).
+  set (q := fun i : nat => match i with O => b | _ => 1 - b end). set (p := fun i : nat => match i with O => u * b | _ => v * (1 - b) end).
+  assert (H2 : forall f, sum (seq 0 2) f = f O + f 1%nat) by (intros f; unfold sum; cbn; lra).
+  assert (Hq : prob 2 q) by (split; [intros [|i] _; cbn; lra|rewrite H2; cbn; lra]).
+  assert (Hp : prob 2 p) by (split; [intros [|i] _; cbn; apply Rmult_le_pos; lra|rewrite H2; cbn; lra]).
+  destruct (least_acceptance_attained 2 p q u v Hp Hq ltac:(lra)) as [Hf E]; [intros [|i] _; cbn; [now left|now right]|]. fold l in E.
+  assert (EK : KL 2 p q = D).
+  { unfold KL. rewrite H2. cbn. replace (u * b / b) with u by (field; lra). replace (v * (1 - b) / (1 - b)) with v by (field; lra).
+    pose proof (ln_ratio_pos u v ltac:(lra)). assert (EL : ln v - ln u = (v - u) / l).
+    { unfold l. rewrite <- ln_div by lra. field. lra. }
+    replace (v * (1 - b)) with (1 - u * b) by lra. unfold D.
+    assert (Hl : l <> 0) by (pose proof (logarithmic_mean u v ltac:(lra)) as k; fold l in k; lra).
+    replace (u * (v - 1) / l) with (u * b * ((v - u) / l)) by (rewrite <- Eb; field; lra). rewrite <- EL. ring. }
+  exists p, q. rewrite EK in E. do 4 (split; [assumption|]). split; [lra|]. cbn. repeat split; lra.
+Qed.
+
+(** Equality for no other ratios. *)
+Lemma least_acceptance_only V p q u v :
+  prob V p -> prob V q -> KL_finite V p q -> 0 < u < v ->
+  KL V p q + (v - u) * acceptance V ((v - u) / ln (v / u)) p q = 1 - u + ln v ->
+  forall i, (i < V)%nat -> 0 < p i -> p i = u * q i \/ p i = v * q i.
+Proof.
+  intros Hp Hq Hf Huv E. pose proof (ln_ratio_pos u v Huv) as HL. apply Rminus_diag_eq in E. rewrite tangent_sum in E by assumption.
+  rewrite ln_div in E, HL by lra.
+  assert (Hterm : forall i, (i < V)%nat -> forall r, 0 < r -> 0 <= p i * ln (p i / q i) - (p i + p i * ln r - r * q i)).
+  { intros i Hi r Hr. pose proof (scaled_term (p i) (q i) r (proj1 Hp i Hi) (proj1 Hq i Hi) (Hf i Hi) Hr). lra. }
+  set (T := fun i => p i * ln (p i / q i) + (v - u) * Rmin (q i) (p i / ((v - u) / (ln v - ln u))) - ((1 + ln v) * p i - u * q i)) in E.
+  assert (Emin : forall i, T i = p i * ln (p i / q i) - (p i + p i * ln v - v * q i) \/ T i = p i * ln (p i / q i) - (p i + p i * ln u - u * q i)).
+  { intros i. unfold T. apply Rmin_case; [left; ring|right].
+    replace ((v - u) * (p i / ((v - u) / (ln v - ln u)))) with (p i * (ln v - ln u)) by (field; lra). ring. }
+  assert (Heq : forall i r, (i < V)%nat -> 0 < p i -> 0 < r -> p i * ln (p i / q i) - (p i + p i * ln r - r * q i) = 0 -> p i = r * q i).
+  { intros i r Hi h Hr k. specialize (Hf i Hi h). destruct (Req_dec (r * q i / p i) 1) as [e|e].
+    - apply (Rmult_eq_compat_r (p i)) in e. replace (r * q i / p i * p i) with (r * q i) in e by (field; lra). lra.
+    - assert (h0 : 0 < r * q i) by now apply Rmult_lt_0_compat.
+      pose proof (ln_lt_sub1 (r * q i / p i) ltac:(now apply Rdiv_lt_0_compat) e) as H. rewrite ln_div, ln_mult in H by assumption.
+      apply Rmult_lt_compat_l with (r := p i) in H; [|assumption].
+      replace (p i * (r * q i / p i - 1)) with (r * q i - p i) in H by (field; lra). rewrite ln_div in k by assumption. lra. }
+  assert (Hall : forall j, In j (seq 0 V) -> 0 <= T j).
+  { intros j Hj. apply in_vocab in Hj. destruct (Emin j) as [e|e]; rewrite e; apply Hterm; auto; lra. }
+  intros i Hi h. pose proof (sum_zero_inv _ T Hall (Req_le _ _ E) i (proj2 (in_vocab V i) Hi)) as Z.
+  destruct (Emin i) as [e|e]; [right|left]; apply Heq; auto; lra.
+Qed.
+
 (** ** The theorems *)
 
 Theorem S1_acceptance : Statements.S1_acceptance.
@@ -170,27 +220,40 @@ Proof.
   intros l D Hl HD. destruct (pair_exists l D Hl HD) as (u & v & Hu & Hv & El & ED). exists u, v.
   split; [assumption|]. split; [assumption|]. split; [assumption|]. split; [assumption|]. intros a.
   assert (Ea : (v - u) * a = 1 - u + ln v - D) by (rewrite <- ED; unfold a; field; lra).
-  pose proof (least_acceptance_attained 2) as Hpair. pose proof least_acceptance as Hleast.
+  pose proof least_acceptance as Hleast.
   split; [|split].
   - intros V p q Hp Hq Hf H. specialize (Hleast V p q u v Hp Hq Hf ltac:(lra)). rewrite El in Hleast.
     apply Rmult_le_reg_l with (v - u); lra.
   - intros V p q Hp Hq Hf H. specialize (Hleast V p q u v Hp Hq Hf ltac:(lra)). rewrite El in Hleast.
     apply Rmult_le_compat_l with (r := v - u) in H; lra.
-  - set (b := (v - 1) / (v - u)). assert (Eb : (v - u) * b = v - 1) by (unfold b; field; lra).
-    assert (Hb : 0 < b < 1) by (split; apply Rmult_lt_reg_l with (v - u); lra).
-    set (q := fun i : nat => match i with O => b | _ => 1 - b end). set (p := fun i : nat => match i with O => u * b | _ => v * (1 - b) end).
-    assert (H2 : forall f, sum (seq 0 2) f = f O + f 1%nat) by (intros f; unfold sum; cbn; lra).
-    assert (Hq : prob 2 q) by (split; [intros [|i] _; cbn; lra|rewrite H2; cbn; lra]).
-    assert (Hp : prob 2 p) by (split; [intros [|i] _; cbn; apply Rmult_le_pos; lra|rewrite H2; cbn; lra]).
-    destruct (Hpair p q u v Hp Hq ltac:(lra)) as [Hf E]; [intros [|i] _; cbn; [now left|now right]|]. rewrite El in E.
-    assert (EK : KL 2 p q = D).
-    { unfold KL. rewrite H2. cbn. replace (u * b / b) with u by (field; lra). replace (v * (1 - b) / (1 - b)) with v by (field; lra).
-      assert (EL : ln v - ln u = (v - u) / l).
-      { pose proof (ln_ratio_pos u v ltac:(lra)). rewrite <- El, <- ln_div by lra. field. lra. }
-      replace (v * (1 - b)) with (1 - u * b) by lra. rewrite <- ED.
-      replace (u * (v - 1) / l) with (u * b * ((v - u) / l)) by (rewrite <- Eb; field; lra). rewrite <- EL. ring. }
+  - destruct (worst_pair u v Hu Hv) as (p & q & Hp & Hq & Hf & EK & E & _). rewrite El, ED in EK. rewrite El, ED in E.
     exists p, q. split; [assumption|]. split; [assumption|]. split; [assumption|]. split; [assumption|].
-    rewrite EK in E. apply Rmult_eq_reg_l with (v - u); lra.
+    apply Rmult_eq_reg_l with (v - u); lra.
+Qed.
+
+Theorem S2_one_pair : Statements.S2_one_pair.
+Proof.
+  assert (Hline : forall u v u' v', 0 < u < 1 -> 1 < v -> 0 < u' < 1 -> 1 < v' ->
+    let l := (v - u) / ln (v / u) in let D := ln v - u * (v - 1) / l in (v' - u') / ln (v' / u') = l ->
+    (1 - u' + ln v' - D) / (v' - u') <= (1 - u + ln v - D) / (v - u)).
+  { intros u v u' v' Hu Hv Hu' Hv' l D El. destruct (worst_pair u v Hu Hv) as (p & q & Hp & Hq & Hf & EK & E & _). fold l D in EK, E.
+    pose proof (least_acceptance 2 p q u' v' Hp Hq Hf ltac:(lra)) as H. rewrite El, EK in H.
+    replace ((1 - u + ln v - D) / (v - u)) with (acceptance 2 l p q) by (rewrite <- E; field; lra).
+    apply Rmult_le_reg_l with (v' - u'); [lra|]. replace ((v' - u') * ((1 - u' + ln v' - D) / (v' - u'))) with (1 - u' + ln v' - D) by (field; lra). lra. }
+  intros u v u' v' Hu Hv Hu' Hv' l D D' El. split; [intros ED|now apply Hline].
+  destruct (worst_pair u' v' Hu' Hv') as (p & q & Hp & Hq & Hf & EK & E & h0 & h1 & E0 & E1). rewrite El in EK, E. fold D' in EK, E.
+  pose proof (Hline u v u' v' Hu Hv Hu' Hv' El) as H. pose proof (Hline u' v' u v Hu' Hv' Hu Hv (eq_sym El)) as H'. cbv zeta in H, H'.
+  rewrite El in H'. fold l in H. fold D in H. fold D' in H'. rewrite <- ED in *.
+  assert (Ea : KL 2 p q + (v - u) * acceptance 2 l p q = 1 - u + ln v).
+  { assert (k : acceptance 2 l p q = (1 - u + ln v - D) / (v - u)).
+    { apply Rmult_eq_reg_l with (v' - u'); [|lra]. rewrite E.
+      replace (1 - u' + ln v' - D) with ((v' - u') * ((1 - u' + ln v' - D) / (v' - u'))) by (field; lra). f_equal. lra. }
+    rewrite k, EK. field. lra. }
+  pose proof (least_acceptance_only 2 p q u v Hp Hq Hf ltac:(lra) Ea) as Hr.
+  assert (0 < p 0%nat /\ 0 < p 1%nat) as [k0 k1] by (rewrite E0, E1; split; apply Rmult_lt_0_compat; lra).
+  split.
+  - destruct (Hr 0%nat ltac:(lia) k0) as [e|e]; rewrite E0 in e; apply Rmult_eq_reg_r in e; lra.
+  - destruct (Hr 1%nat ltac:(lia) k1) as [e|e]; rewrite E1 in e; apply Rmult_eq_reg_r in e; lra.
 Qed.
 
 Theorem S2_coins : Statements.S2_coins.
@@ -233,6 +296,18 @@ Proof.
   replace (1 - u + ln v) with (sum (seq 0 N) (fun n => (1 - u + ln v) * w n)) by (rewrite sum_scal, (proj2 Hw); ring).
   rewrite <- sum_minus. apply sum_le. intros n Hn. apply in_vocab in Hn. destruct (H n Hn) as (Hp & Hq & Hf).
   pose proof (least_acceptance (V n) (p n) (q n) u v Hp Hq Hf Huv) as h. pose proof (proj1 Hw n Hn). nra.
+Qed.
+
+Theorem S3_attained : Statements.S3_attained.
+Proof.
+  intros l D Hl HD. destruct (S2_sharp l D Hl HD) as (u & v & Hu & Hv & El & ED & _ & _ & p & q & Hp & Hq & Hf & EK & Ea).
+  exists p, q. split; [assumption|]. split; [assumption|]. split; [assumption|]. intros N w Hw.
+  assert (Hsame : forall x, sum (seq 0 N) (fun n => w n * x) = x).
+  { intros x. rewrite (sum_ext _ _ (fun n => x * w n)), sum_scal, (proj2 Hw) by (intros; ring). ring. }
+  split; [now rewrite Hsame|]. intros N' V w' p' q' Hw' H HKL. rewrite Hsame, Ea.
+  pose proof (S3_mean N' V p' q' w' u v Hw' ltac:(lra) H) as Hm. rewrite El in Hm. eapply Rle_trans; [|exact Hm].
+  replace (1 - u + u * (v - 1) / l) with (1 - u + ln v - D) by lra.
+  apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat; lra|lra].
 Qed.
 
 Theorem S5_block_verification : Statements.S5_block_verification.
@@ -302,4 +377,26 @@ Proof.
   clear - h. enough (0 <= fold_right Rmult 1 (path i) <= r ^ length (path i)) by lra.
   induction (path i) as [|x l IH]; cbn [fold_right length pow]; [lra|]. specialize (IH (fun y k => h y (or_intror k))).
   specialize (h x (or_introl eq_refl)). split; [apply Rmult_le_pos|apply Rmult_le_compat]; lra.
+Qed.
+
+Theorem two_masses : Statements.S2r_two_masses.
+Proof.
+  intros l D s1 s2 s3 b1 b2 b3 Hl Hs1 Hs2 Hs3 Hb1 Hb2 Hb3 Hbetween coins largest [H1 _] [_ H2] [H3 _] Hbest.
+  assert (Ht : exists t, 0 <= t <= 1 /\ s2 = t * s1 + (1 - t) * s3).
+  { destruct (Req_dec s1 s3) as [e|e]; [exists 0; lra|]. exists ((s2 - s3) / (s1 - s3)). split; [|field; lra].
+    assert (k : (s2 - s3) / (s1 - s3) = (s3 - s2) / (s3 - s1)) by (field; lra).
+    destruct (Rlt_dec s1 s3); [rewrite k|]; (split; [apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]|]);
+      [apply Rmult_le_reg_r with (s3 - s1)|apply Rmult_le_reg_r with (s1 - s3)]; try lra;
+      unfold Rdiv; rewrite Rmult_assoc, Rinv_l; lra. }
+  destruct Ht as (t & Ht & ->).
+  assert (Hconv : 0 < t * b1 + (1 - t) * b3 < 1).
+  { destruct (Rle_dec b1 b3) as [h|h].
+    - assert (0 <= t * (b3 - b1) /\ 0 <= (1 - t) * (b3 - b1)) by (split; apply Rmult_le_pos; lra). lra.
+    - assert (0 <= t * (b1 - b3) /\ 0 <= (1 - t) * (b1 - b3)) by (split; apply Rmult_le_pos; lra). lra. }
+  assert (Hb : t * b1 + (1 - t) * b3 <= b2).
+  { apply H2; [assumption|]. eapply Rle_trans; [exact (coins_convex s1 b1 s3 b3 t Hs1 Hb1 Hs3 Hb3 Ht)|].
+    change (t * coins s1 b1 + (1 - t) * coins s3 b3 <= D). pose proof (Rmult_le_compat_l t _ _ ltac:(lra) H1).
+    pose proof (Rmult_le_compat_l (1 - t) _ _ ltac:(lra) H3). lra. }
+  replace (1 - b2 + (t * s1 + (1 - t) * s3) / l) with (1 - b2 + (t * (s1 / l) + (1 - t) * (s3 / l))) by (field; lra).
+  apply Rmult_le_compat_l with (r := 1 - t) in Hbest; lra.
 Qed.

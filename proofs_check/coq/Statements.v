@@ -235,6 +235,15 @@ Definition M5t_candidates_sharp : Prop := forall m eps delta g, (1 <= m)%nat -> 
      (i < m + 1)%nat /\ Rmin eps (delta * exp (sum (seq 0 (m + 1)) (fun j => p j * ln (p j)))) < p i) /\
   certificate (m + 1) [0%nat] m p (runner_up_value m g).
 
+(** ... which on all larger margins they are; for one candidate, from [1 - 2 min(eps, nu)] on *)
+Definition M5t_from_a_margin_on : Prop :=
+  (forall m g g', (1 <= m)%nat -> 0 <= g < g' -> g' < 1 ->
+     let b x := (1 - x) / (INR m + 1) in let relative x := (x + b x) * ln (b x / (x + b x)) in
+     b g' < b g /\ relative g' < relative g) /\
+  (forall delta, 0 < delta <= 1 -> exists nu, 0 < nu <= 1 / 2 /\ (1 - nu) * ln (nu / (1 - nu)) = ln delta /\
+     forall eps g, 0 <= g < 1 -> let b := (1 - g) / 2 in
+       (1 - 2 * Rmin eps nu <= g <-> b <= eps /\ (g + b) * ln (b / (g + b)) <= ln delta)).
+
 (** At [delta = 1] a uniform target of [1/eps] tokens or more lies on its own threshold. *)
 Definition M5t_uniform : Prop := forall V eps i, (1 <= V)%nat -> 1 <= INR V * eps ->
   let p := fun _ : nat => / INR V in prob V p /\ p i <= Rmin eps (1 * exp (sum (seq 0 V) (fun j => p j * ln (p j)))).
@@ -532,6 +541,10 @@ Definition B3_strict_greedy : Prop := forall V x y p a,
   let c := Rpower ((pw (p x) a + pw (p y) a) / 2) (/ a) in
   least_renyi V [x] [y] a p (a / (a - 1) * ln (1 - (p x + p y) + 2 * c)).
 
+(** As the order goes to 1, the least divergence goes to the least KL. *)
+Definition B3_limit : Prop := forall V A M p x e, prob V p -> M <> nil -> least V A M p x -> 0 < e ->
+  exists d, 0 < d /\ forall a v, a <> 1 -> Rabs (a - 1) < d -> least_renyi V A M a p v -> Rabs (v - x) < e.
+
 (** ** B3: total variation, with T1's own level *)
 Definition B3_total_variation : Prop := forall V (A M : list nat) p c,
   prob V p -> disjoint_sets V A M -> M <> nil -> 0 <= c -> level_eq A M p c ->
@@ -579,6 +592,14 @@ Definition B4_upper : Prop := forall V A M T R p b c x,
   NoDup M -> (forall i, In i M -> (i < V)%nat /\ ~ In i A /\ (In i T \/ In i R \/ c <= p i)) ->
   x <= sum T (fun i => p i * ln (p i / c)) + INR (length R) * (b * ln (b / c)).
 
+(** ... attained where only one of the competitors is among the unlisted tokens [U], none of them accepted: of all targets
+    with the same list, the one in which these have the same probability has the largest certificate. *)
+Definition B4_one_unlisted : Prop := forall V A L U p x,
+  prob V p -> disjoint_sets V A (L ++ U) -> U <> nil -> (forall j, (j < V)%nat -> In j (A ++ L ++ U)) ->
+  (forall i j, In i U -> In j L -> p i <= p j) -> certificate V A (length L + 1) p x ->
+  let p' := fun i => if mem U i then sum U p / INR (length U) else p i in
+  prob V p' /\ sum U p' = sum U p /\ forall y, certificate V A (length L + 1) p' y -> x <= y.
+
 Definition B4_lumped : Prop := forall V p q T,
   prob V p -> prob V q -> KL_finite V p q -> NoDup T -> (forall i, In i T -> (i < V)%nat) ->
   sum T p * ln (sum T p / sum T q) <= sum T (fun i => p i * ln (p i / q i)).
@@ -589,6 +610,11 @@ Definition B4_entropy : Prop := forall T p k, 0 < k -> (forall i, In i T -> 0 <=
   r * ln (1 / k) <= H /\ (0 < r -> H <= r * ln (INR (length T) / r)) /\
   (forall R b, NoDup R -> NoDup T -> incl R T -> (forall i, In i T -> ~ In i R -> p i <= b) ->
      r <= INR (length R) * k + (INR (length T) - INR (length R)) * b).
+
+(** ... attained where each has [k] or nothing, and where all have the same *)
+Definition B4_entropy_attained : Prop := forall T p k, 0 < k -> (forall i, In i T -> p i = 0 \/ p i = k) ->
+  let r := sum T p in let H := - sum T (fun i => p i * ln (p i)) in
+  H = r * ln (1 / k) /\ (T <> nil -> (forall i, In i T -> p i = k) -> H = r * ln (INR (length T) / r)).
 
 (** ** B5: a second evaluation keeps the greedy token: by divergence, and by logits *)
 Definition B5_same_greedy_token : Prop := forall V a p p' x,
@@ -625,6 +651,13 @@ Definition S2_sharp : Prop := forall l D, 0 < l <= 1 -> 0 < D ->
   (forall V p q, prob V p -> prob V q -> KL_finite V p q -> acceptance V l p q <= a -> D <= KL V p q) /\
   (exists p q, prob 2 p /\ prob 2 q /\ KL_finite 2 p q /\ KL 2 p q = D /\ acceptance 2 l p q = a).
 
+(** No other pair of numbers has the same lenience and divergence; and its straight line lies below the others' least
+    acceptance, which so is the largest of these lines. *)
+Definition S2_one_pair : Prop := forall u v u' v', 0 < u < 1 -> 1 < v -> 0 < u' < 1 -> 1 < v' ->
+  let l := (v - u) / ln (v / u) in let D := ln v - u * (v - 1) / l in let D' := ln v' - u' * (v' - 1) / l in
+  (v' - u') / ln (v' / u') = l ->
+  (D = D' -> u = u' /\ v = v') /\ (1 - u' + ln v' - D) / (v' - u') <= (1 - u + ln v - D) / (v - u).
+
 (** S2r: a set [B] of target mass [s] and draft mass [b]. Its two coins bound the divergence, and a draft proportional to
     the target on [B] and outside has no more, at an acceptance of at most [1 - b + s/l]. *)
 Definition S2_coins : Prop := forall V B p l, NoDup B -> (forall i, In i B -> (i < V)%nat) -> prob V p -> 0 < l ->
@@ -639,12 +672,42 @@ Definition S2r_convexity : Prop := forall s b s' b' t,
   let coins s b := s * ln (s / b) + (1 - s) * ln ((1 - s) / (1 - b)) in
   coins (t * s + (1 - t) * s') (t * b + (1 - t) * b') <= t * coins s b + (1 - t) * coins s' b'.
 
+(** ... so of three masses in this order, each with its largest [b] at a divergence of [D], the second accepts no more than
+    the first where the third does: beside the best mass only the two next to it count. *)
+Definition S2r_two_masses : Prop := forall l D s1 s2 s3 b1 b2 b3, 0 < l ->
+  0 < s1 < 1 -> 0 < s2 < 1 -> 0 < s3 < 1 -> 0 < b1 < 1 -> 0 < b2 < 1 -> 0 < b3 < 1 -> s1 <= s2 <= s3 \/ s3 <= s2 <= s1 ->
+  let coins s b := s * ln (s / b) + (1 - s) * ln ((1 - s) / (1 - b)) in
+  let largest s b := coins s b <= D /\ forall x, 0 < x < 1 -> coins s x <= D -> x <= b in
+  largest s1 b1 -> largest s2 b2 -> largest s3 b3 ->
+  1 - b3 + s3 / l <= 1 - b1 + s1 / l -> 1 - b2 + s2 / l <= 1 - b1 + s1 / l.
+
 (** S3: contexts of weights [w] *)
 Definition S3_mean : Prop := forall N V (p q : nat -> nat -> R) w u v,
   prob N w -> 0 < u < v ->
   (forall n, (n < N)%nat -> prob (V n) (p n) /\ prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) ->
   (1 - u + ln v - sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n))) / (v - u) <=
   sum (seq 0 N) (fun n => w n * acceptance (V n) ((v - u) / ln (v / u)) (p n) (q n)).
+
+(** ... attained where all contexts are the same, whatever their number and weights *)
+Definition S3_attained : Prop := forall l D, 0 < l <= 1 -> 0 < D ->
+  exists p q, prob 2 p /\ prob 2 q /\ KL_finite 2 p q /\ forall N w, prob N w ->
+    sum (seq 0 N) (fun n => w n * KL 2 p q) = D /\
+    forall N' V w' (p' q' : nat -> nat -> R), prob N' w' ->
+      (forall n, (n < N')%nat -> prob (V n) (p' n) /\ prob (V n) (q' n) /\ KL_finite (V n) (p' n) (q' n)) ->
+      sum (seq 0 N') (fun n => w' n * KL (V n) (p' n) (q' n)) <= D ->
+      sum (seq 0 N) (fun n => w n * acceptance 2 l p q) <=
+      sum (seq 0 N') (fun n => w' n * acceptance (V n) l (p' n) (q' n)).
+
+(** S4: a sum of [p] times a concave function of [ln (q/p)], plus [k] times the mass of [q]. Of the pairs with a KL of
+    [D], or of no more where [f] is nowhere below its value at 0, those have most for which [q/p] is [exp (- D)]. *)
+Definition S4_jensen : Prop := forall f k D, 0 <= D ->
+  (forall x y t, 0 <= t <= 1 -> t * f x + (1 - t) * f y <= f (t * x + (1 - t) * y)) ->
+  let divergence V (p q : nat -> R) := sum (seq 0 V) (fun i => p i * f (ln (q i / p i))) + k * sum (seq 0 V) q in
+  (forall V p q, prob V p -> prob V q -> KL_finite V p q ->
+     (KL V p q = D -> divergence V p q <= f (- D) + k) /\
+     ((forall x, x <= 0 -> f 0 <= f x) -> KL V p q <= D -> divergence V p q <= f (- D) + k)) /\
+  (forall V p q, prob V p -> prob V q -> (forall i, (i < V)%nat -> 0 < p i -> q i = exp (- D) * p i) ->
+     KL_finite V p q /\ KL V p q = D /\ divergence V p q = f (- D) + k).
 
 (** S4: the largest squared Hellinger distance and Jensen-Shannon divergence at a KL of at most [D]; and two tokens that
     attain both, whose reverse KL is infinite *)
@@ -688,6 +751,15 @@ Definition S6_along_a_text : Prop := forall N V (p : nat -> nat -> R) (k x : nat
 Definition S5_block_verification : Prop := forall l, (forall r, In r l -> 0 <= r) ->
   fold_left (fun P r => P * Rmin 1 r) l 1 <= fold_left (fun P r => Rmin 1 (P * r)) l 1 <= 1.
 
+(** ... so of [n] tokens, drafted with a divergence of at most [D] each, the number kept is by S2 at least the sum of the
+    powers of [a] in expectation, and no less in blocks. *)
+Definition S5_expected_length : Prop := forall V p q u v D n, 0 < u < v -> (v - u) / ln (v / u) = 1 ->
+  (forall s, prob V (p s) /\ prob V (q s) /\ KL_finite V (p s) (q s) /\ KL V (p s) (q s) <= D) ->
+  let a := (1 - u + ln v - D) / (v - u) in 0 <= a ->
+  let tokenwise := sum (seq 1 n) (fun i => kept (fun P r => P * Rmin 1 r) V p q i 1 nil) in
+  let blockwise := sum (seq 1 n) (fun i => kept (fun P r => Rmin 1 (P * r)) V p q i 1 nil) in
+  sum (seq 1 n) (fun i => a ^ i) <= tokenwise <= blockwise.
+
 (** ... and a first candidate accepted with [a], later ones with those of [l] where all before were rejected *)
 Definition S5_recursive_rejection : Prop := forall a l, 0 <= a <= 1 -> (forall r, In r l -> 0 <= r <= 1) ->
   a <= 1 - (1 - a) * fold_right Rmult 1 (map (fun r => 1 - r) l) <= 1.
@@ -702,6 +774,26 @@ Definition S7_level : Prop := forall T (accepted : nat -> R) (path : nat -> list
   (forall i, In i T -> length (path i) = d /\ (forall x, In x (path i) -> 0 <= x <= r) /\
      accepted i <= fold_right Rmult 1 (path i)) ->
   sum T (fun i => fold_right Rmult 1 (path i)) <= 1 -> sum T accepted <= Rmin 1 (INR (length T) * r ^ d).
+
+(** ... from entropy: the path to the last accepted node carries at most the logarithm of the number of nodes; the output,
+    of a mean entropy of [mu] a token, at most that of the number of words it can be. *)
+Definition S7_entropy : Prop :=
+  (forall T (ended path : nat -> R), sum T ended = 1 -> (forall i, In i T -> 0 <= ended i <= path i) ->
+     sum T (fun i => ended i * ln (1 / path i)) <= ln (INR (length T))) /\
+  (forall V p node depth, (forall s, prob V (p s)) ->
+     let nodes := passed V (fun _ _ => 1) node (fun _ => 1) depth nil in
+     let tokens := passed V p node (fun _ => 1) depth nil in
+     let entropy := passed V p node (fun s => - sum (seq 0 V) (fun x => p s x * ln (p s x))) depth nil in
+     entropy <= ln (nodes * (INR V - 1) + 1) /\
+     forall mu, 0 < mu -> mu * tokens <= entropy -> tokens <= ln (nodes * (INR V - 1) + 1) / mu).
+
+(** ... attained by a full tree where the target is uniform *)
+Definition S7_full_tree : Prop := forall V depth, (1 <= V)%nat ->
+  let p := fun (_ : list nat) (_ : nat) => / INR V in let full := fun _ : list nat => true in
+  let nodes := passed V (fun _ _ => 1) full (fun _ => 1) depth nil in
+  (forall s, prob V (p s)) /\ passed V p full (fun _ => 1) depth nil = INR depth /\
+  passed V p full (fun s => - sum (seq 0 V) (fun x => p s x * ln (p s x))) depth nil = INR depth * ln (INR V) /\
+  INR depth * ln (INR V) = ln (nodes * (INR V - 1) + 1).
 
 (** ** phi *)
 Definition phi_bounds : Prop := forall x,

@@ -1,6 +1,6 @@
 (** * Typical acceptance: M5t, where its bounds are attained; T6, its threshold from one token's probability. *)
 
-From Coq Require Import Reals List Arith Lra Lia.
+From Coq Require Import Reals List Arith Lra Lia Ranalysis5.
 From Draftcert Require Statements.
 From Draftcert Require Import Definitions Sums LogFacts StrictGreedy Orders Guarantee Duality Candidates.
 Import ListNotations.
@@ -29,6 +29,52 @@ Proof.
     assert (Hle : ln b <= ln delta + E).
     { rewrite HE. assert (k : ln b = (g + b + INR m * b) * ln b) by (rewrite Emass; ring). lra. }
     destruct Hle as [k|k]; [left; now apply exp_increasing|rewrite k; lra].
+Qed.
+
+(** The larger the first token, and the smaller the others, the smaller the relative threshold at which these are rejected. *)
+Lemma relative_falls h b h' b' : 0 < b' -> b' < b -> b <= h -> h < h' -> h' * ln (b' / h') < h * ln (b / h).
+Proof.
+  intros H0 Hb Hbh Hh. rewrite !ln_div by lra. pose proof (ln_increasing b' b H0 Hb). pose proof (ln_increasing h h' ltac:(lra) Hh).
+  pose proof (ln_nondecr b h ltac:(lra) Hbh). nra.
+Qed.
+
+Theorem typical_from_a_margin_on : Statements.M5t_from_a_margin_on.
+Proof.
+  split.
+  - intros m g g' Hm Hg Hg' b relative. assert (H1 : 1 <= INR m) by (apply (le_INR 1); lia).
+    assert (Eb : forall x, (INR m + 1) * b x = 1 - x) by (intros x; unfold b; field; lra).
+    assert (Hb : b g' < b g) by (apply Rmult_lt_reg_l with (INR m + 1); rewrite ?Eb; lra). split; [exact Hb|].
+    apply relative_falls; [apply Rdiv_lt_0_compat; lra|exact Hb|lra|].
+    apply Rmult_lt_reg_l with (INR m + 1); [lra|]. rewrite !Rmult_plus_distr_l, !Eb. nra.
+  - intros delta Hdel. set (f := fun x => (1 - x) * ln (x / (1 - x))).
+    assert (Hmono : forall x y, 0 < x -> x < y -> y <= 1 / 2 -> f x < f y) by (intros x y hx hxy hy; apply relative_falls; lra).
+    assert (Hhalf : f (1 / 2) = 0) by (unfold f; replace (1 / 2 / (1 - 1 / 2)) with 1 by field; rewrite ln_1; ring).
+    assert (Hnu : exists nu, 0 < nu <= 1 / 2 /\ f nu = ln delta).
+    { destruct (Req_dec delta 1) as [->|h1]; [exists (1 / 2); rewrite Hhalf, ln_1; lra|].
+      assert (Hl : ln delta < 0) by (rewrite <- ln_1; apply ln_increasing; lra). set (x := delta * delta / 4).
+      assert (Hx : 0 < x < 1 / 4) by (unfold x; nra).
+      destruct (IVT_interv (fun y => f y - ln delta) x (1 / 2)) as (nu & Hnu & E); [|lra| |lra|exists nu; lra].
+      - intros y Hy. apply (continuity_pt_minus f (fun _ => ln delta)); [|apply derivable_continuous_pt, derivable_pt_const].
+        apply (continuity_pt_mult (fun y => 1 - y) (fun y => ln (y / (1 - y)))).
+        + apply (continuity_pt_minus (fun _ => 1) id); apply derivable_continuous_pt; [apply derivable_pt_const|apply derivable_pt_id].
+        + apply (continuity_pt_comp (fun y => y / (1 - y)) ln).
+          * apply (continuity_pt_div id (fun y => 1 - y)); [apply derivable_continuous_pt, derivable_pt_id| |lra].
+            apply (continuity_pt_minus (fun _ => 1) id); apply derivable_continuous_pt; [apply derivable_pt_const|apply derivable_pt_id].
+          * apply derivable_continuous_pt. exists (/ (y / (1 - y))). apply derivable_pt_lim_ln, Rdiv_lt_0_compat; lra.
+      - (* ln(x/(1-x)) <= ln(2x), which is negative *)
+        assert (h : x / (1 - x) <= 2 * x).
+        { apply Rmult_le_reg_r with (1 - x); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. nra. }
+        apply ln_nondecr in h; [|apply Rdiv_lt_0_compat; lra].
+        assert (E2 : ln (2 * x) = ln delta + ln delta - ln 2).
+        { unfold x. replace (2 * (delta * delta / 4)) with (delta * delta / 2) by field. rewrite ln_div, ln_mult by nra. ring. }
+        pose proof ln2_pos. unfold f. nra. }
+    destruct Hnu as (nu & Hnu & Enu). exists nu. split; [exact Hnu|]. split; [exact Enu|]. intros eps g Hg b.
+    replace (g + b) with (1 - b) by (unfold b; field). fold (f b). rewrite <- Enu.
+    assert (Hb : 0 < b <= 1 / 2) by (unfold b; lra). assert (Eb : g = 1 - 2 * b) by (unfold b; field). split.
+    + intros H. assert (Hm : b <= Rmin eps nu) by lra. pose proof (Rmin_l eps nu). pose proof (Rmin_r eps nu). split; [lra|].
+      destruct (Rlt_dec b nu) as [h|h]; [left; apply Hmono; lra|replace b with nu by lra; lra].
+    + intros [h1 h2]. enough (b <= Rmin eps nu) by lra. apply Rmin_glb; [exact h1|]. apply Rnot_lt_le. intros h.
+      pose proof (Hmono nu b ltac:(lra) h ltac:(lra)). lra.
 Qed.
 
 Theorem typical_uniform : Statements.M5t_uniform.

@@ -225,6 +225,6 @@ S7 = Theorem(
             ),
         ),
     ),
-    formal=("S7_nobody_accepts_more", "S7_level"),
+    formal=("S7_nobody_accepts_more", "S7_level", "S7_entropy", "S7_full_tree"),
     citation="draftcert; compare arXiv 2512.11718",
 )

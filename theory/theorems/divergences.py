@@ -180,7 +180,7 @@ B3 = Theorem(
     ),
     conclusions=tuple(claim for a in _ORDERS for claim in renyi(a)),
     establishes=tuple(Establishes(RENYI, _order_and_norm(a)) for a in _ORDERS),
-    formal=("B3_projection", "B3_level_exists", "B3_strict_greedy"),
+    formal=("B3_projection", "B3_level_exists", "B3_strict_greedy", "B3_limit"),
 )
 
 # ---- infinite order --------------------------------------------------------------------------------------------

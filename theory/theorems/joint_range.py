@@ -87,6 +87,6 @@ S4 = Theorem(
             Evident(above_log(1 / (1 - _b))),
         ),
     ),
-    formal=("S4_joint_range", "S2_sharp"),
+    formal=("S4_jensen", "S4_joint_range", "S2_sharp"),
     citation="Holsman, Huang and Dhingra, arXiv 2502.20704; Harremoes and Vajda, IEEE Trans. Inf. Theory 57 (2011)",
 )

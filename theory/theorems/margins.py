@@ -335,6 +335,7 @@ M5_TYPICAL = Theorem(
     formal=(
         "M5t_candidates",
         "M5t_candidates_sharp",
+        "M5t_from_a_margin_on",
         "M5t_never_whole",
         "M5t_uniform",
         "M5t_supremum",

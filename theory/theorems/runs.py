@@ -368,5 +368,13 @@ B4 = Theorem(
             "the largest value for two unlisted tokens",
         ),
     ),
-    formal=("T6_order", "B4_multipliers", "B4_upper", "B4_lumped", "B4_entropy"),
+    formal=(
+        "T6_order",
+        "B4_multipliers",
+        "B4_upper",
+        "B4_one_unlisted",
+        "B4_lumped",
+        "B4_entropy",
+        "B4_entropy_attained",
+    ),
 )

@@ -150,7 +150,7 @@ S2 = Theorem(
         Equal(_two_coins, _KL, _RATIOS),
         Equal(1 - _draft + _target / LENIENCE, TANGENT.xreplace({kl: _KL}), _RATIOS),
     ),
-    formal=("S2_least_acceptance", "S2_sharp"),
+    formal=("S2_least_acceptance", "S2_sharp", "S2_one_pair"),
     citation="Fedotov, Harremoes and Topsoe, IEEE Trans. Inf. Theory 49 (2003) 1491-1498, for l = 1; draftcert",
 )
 
@@ -219,7 +219,7 @@ S2_ROW = Theorem(
             SumProof(facts=(log(_inside), log(_outside))),
         ),
     ),
-    formal=("S2_coins", "S2r_convexity"),
+    formal=("S2_coins", "S2r_convexity", "S2r_two_masses"),
 )
 
 # ---- S3 --------------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ S3 = Theorem(
             ),
         ),
     ),
-    formal=("S3_mean",),
+    formal=("S3_mean", "S3_attained"),
 )
 
 # ---- S5 --------------------------------------------------------------------------------------------------------
@@ -307,6 +307,6 @@ S5 = Theorem(
             Evident((1 - _alpha) * _later),
         ),
     ),
-    formal=("S5_block_verification", "S5_recursive_rejection"),
+    formal=("S5_block_verification", "S5_expected_length", "S5_recursive_rejection"),
     citation="Sun et al., arXiv 2403.10444 (block verification); Miao et al., arXiv 2305.09781 (recursive rejection)",
 )
