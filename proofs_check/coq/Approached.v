@@ -121,3 +121,34 @@ Proof.
   intros i. split; [intros [<-|[]]; split; [unfold V; lia|lra]|]. intros [_ h]. destruct (Nat.eq_dec i 0) as [->|k]; [now left|].
   specialize (Hr i k). lra.
 Qed.
+
+Theorem first_token_approached : Statements.M3p_approached.
+Proof.
+  intros m alpha p1 e Hm Hal Hp1 Hmass He. pose proof (pos_INR m) as Hm0. set (K := - ln (alpha / 2)).
+  assert (HK : 0 <= K) by (pose proof (ln_nondecr (alpha / 2) 1 ltac:(lra) ltac:(lra)) as h; rewrite ln_1 in h; unfold K; lra).
+  destruct (little (Rmin e (alpha / 2)) (INR m * K)) as (s & Hs & Hse & HsL); [apply Rmin_glb_lt; lra|now apply Rmult_le_pos|].
+  pose proof (Rmin_l e (alpha / 2)) as He1. pose proof (Rmin_r e (alpha / 2)) as He2. set (beta := alpha - s).
+  assert (Hp1' : p1 <= 1) by (assert (0 <= INR m * alpha * p1) by (repeat apply Rmult_le_pos; lra); lra).
+  destruct (M3p_sharp m beta p1 Hm ltac:(unfold beta; lra) Hp1) as (V & p & Hp & E0 & Hle & Hc).
+  { apply Rle_trans with ((1 + INR m * alpha) * p1); [|assumption]. apply Rmult_le_compat_r; [lra|].
+    apply Rplus_le_compat_l, Rmult_le_compat_l; unfold beta; lra. }
+  exists V, p, (p1 * one_ahead m 1 beta). split; [assumption|]. split; [assumption|]. split; [|split; [assumption|]].
+  - intros i. split.
+    + intros [<-|[]]. rewrite E0. split; [|nra]. destruct V; [destruct Hp as [_ h]; cbn in h; lra|lia].
+    + intros [_ h]. destruct (Nat.eq_dec i 0) as [->|k]; [now left|exfalso]. specialize (Hle i k). rewrite E0 in h.
+      assert (beta * p1 < alpha * p1) by (apply Rmult_lt_compat_r; unfold beta; lra). lra.
+  - pose proof (above_tangent m 1 beta 1 alpha Hm ltac:(unfold beta; lra) ltac:(lra) ltac:(lra)) as Htan.
+    destruct (slopes m 1 beta Hm ltac:(unfold beta; lra)) as (Hc0 & _). cbv zeta in Htan, Hc0.
+    assert (Eb : one_ahead m 1 beta = 1 * ln (1 / ((1 + INR m * beta) / (INR m + 1))) + INR m * (beta * ln (beta / ((1 + INR m * beta) / (INR m + 1))))) by reflexivity.
+    set (c := (1 + INR m * beta) / (INR m + 1)) in *. assert (Hc1 : c <= 1).
+    { apply Rmult_le_reg_r with (INR m + 1); [lra|]. unfold c, Rdiv. rewrite Rmult_assoc, Rinv_l by lra. unfold beta. nra. }
+    assert (Hv : - ln (beta / c) <= K).
+    { rewrite ln_div by (unfold beta; lra). pose proof (ln_nondecr c 1 Hc0 Hc1) as k. rewrite ln_1 in k.
+      pose proof (ln_nondecr (alpha / 2) beta ltac:(lra) ltac:(unfold beta; lra)). unfold K. lra. }
+    set (v := ln (beta / c)) in *. assert (H1 : one_ahead m 1 beta <= one_ahead m 1 alpha + INR m * s * - v) by (rewrite Eb; unfold beta in *; lra).
+    assert (H2 : INR m * s * - v <= s * (INR m * K)).
+    { replace (s * (INR m * K)) with (INR m * s * K) by ring. apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|assumption]. }
+    assert (H3 : p1 * one_ahead m 1 beta <= p1 * (one_ahead m 1 alpha + s * (INR m * K))) by (apply Rmult_le_compat_l; lra).
+    assert (0 <= INR m * K) by (now apply Rmult_le_pos). assert (0 <= s * (INR m * K)) by (apply Rmult_le_pos; lra).
+    assert (p1 * (s * (INR m * K)) <= 1 * (s * (INR m * K))) by (apply Rmult_le_compat_r; lra). lra.
+Qed.

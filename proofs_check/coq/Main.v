@@ -264,3 +264,7 @@ Definition B3_limit : Statements.B3_limit := renyi_limit.
 Definition B4_one_unlisted : Statements.B4_one_unlisted := one_unlisted.
 Definition B4_entropy_attained : Statements.B4_entropy_attained := entropy_of_unlisted_attained.
 Definition M5t_from_a_margin_on : Statements.M5t_from_a_margin_on := typical_from_a_margin_on.
+Definition B2c_lorenz_curve : Statements.B2c_lorenz_curve := lorenz_curve.
+Definition M3p_approached : Statements.M3p_approached := first_token_approached.
+Definition M3p_one_candidate : Statements.M3p_one_candidate := second_always_rejected.
+Definition MS_attained : Statements.MS_attained := spike.

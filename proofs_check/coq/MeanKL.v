@@ -79,6 +79,28 @@ Proof.
     apply mem_true in E. destruct (Hr n E) as (_ & _ & h). rewrite Rmax_right by lra. ring.
 Qed.
 
+Theorem lorenz_curve : Statements.B2c_lorenz_curve.
+Proof.
+  intros N C w k r Hw Hs Hk rest Hrest bound L.
+  assert (Esplit : forall f, sum (seq 0 N) f = sum (seq 0 k) f + f k + sum (seq (S k) (N - S k)) f).
+  { intros f. replace N with (k + S (N - S k))%nat at 1 by lia. rewrite seq_app, sum_app. cbn [Nat.add seq]. rewrite sum_cons. lra. }
+  assert (Hr : r = sum (seq 0 k) w + rest) by (unfold rest; lra).
+  assert (Hhead : forall v, v * sum (seq 0 k) w - sum (seq 0 k) (fun n => w n * C n) = sum (seq 0 k) (fun n => w n * (v - C n))).
+  { intros v. rewrite <- sum_scal, <- sum_minus. apply sum_ext. intros n _. ring. }
+  split; [intros v|]; unfold bound; rewrite Esplit.
+  - assert (H1 : sum (seq 0 k) (fun n => w n * (v - C n)) <= sum (seq 0 k) (fun n => w n * Rmax 0 (v - C n))).
+    { apply sum_le. intros n Hn. apply in_vocab in Hn. apply Rmult_le_compat_l; [apply Hw; lia|apply Rmax_r]. }
+    assert (H2 : 0 <= sum (seq (S k) (N - S k)) (fun n => w n * Rmax 0 (v - C n))).
+    { apply sum_nonneg. intros n Hn. apply in_seq in Hn. apply Rmult_le_pos; [apply Hw; lia|apply Rmax_l]. }
+    assert (H3 : rest * (v - C k) <= w k * Rmax 0 (v - C k)).
+    { apply Rle_trans with (rest * Rmax 0 (v - C k)); [apply Rmult_le_compat_l; [lra|apply Rmax_r]|apply Rmult_le_compat_r; [apply Rmax_l|lra]]. }
+    specialize (Hhead v). unfold L. rewrite Hr. lra.
+  - rewrite (sum_ext (seq 0 k) _ (fun n => w n * (C k - C n))), (sum_ext (seq (S k) _) _ (fun _ => 0)), sum_zero, <- Hhead, Rmax_left by
+      (try (intros n Hn; apply in_seq in Hn; first [rewrite Rmax_left by (specialize (Hs k n ltac:(lia) ltac:(lia)); lra); ring
+        |rewrite Rmax_right by (specialize (Hs n k ltac:(lia) Hk); lra); reflexivity]); lra).
+    unfold L. rewrite Hr. ring.
+Qed.
+
 Section Run.
 
 (** [N] contexts.  Context [n] has the vocabulary [V n], the target [p n], the

@@ -322,6 +322,19 @@ Definition M3p_sharp : Prop := forall m alpha p1,
   exists V p, prob V p /\ p 0%nat = p1 /\ (forall j, j <> 0%nat -> p j <= alpha * p1) /\
     certificate V [0%nat] m p (p1 * one_ahead m 1 alpha).
 
+(** ... approached by multiplicative(alpha), which accepts a token at [alpha p1]; and where the second token is always
+    rejected, for one candidate *)
+Definition M3p_approached : Prop := forall m alpha p1 e,
+  (1 <= m)%nat -> 0 < alpha < 1 -> 0 < p1 -> (1 + INR m * alpha) * p1 <= 1 -> 0 < e ->
+  exists V p x, prob V p /\ p 0%nat = p1 /\ (forall i, In i [0%nat] <-> (i < V)%nat /\ alpha * p 0%nat <= p i) /\
+    certificate V [0%nat] m p x /\ x < p1 * one_ahead m 1 alpha + e.
+
+Definition M3p_one_candidate : Prop := forall alpha p1, 0 < alpha <= 1 -> 1 / (1 + alpha) < p1 <= 1 ->
+  (forall V p, prob V p -> (0 < V)%nat -> p 0%nat = p1 ->
+     (forall i, In i [0%nat] <-> (i < V)%nat /\ alpha * p 0%nat <= p i) /\
+     (forall x, certificate V [0%nat] 1 p x -> phi (2 * p1 - 1) <= x)) /\
+  exists p, prob 2 p /\ p 0%nat = p1 /\ certificate 2 [0%nat] 1 p (phi (2 * p1 - 1)).
+
 (** ** MS, M3p and M5s: no certificate exceeds these; the extremal rows are those of [crowded_rows] *)
 
 (** The first token alone is above the level. *)
@@ -340,6 +353,17 @@ Definition MS_upper_bounds : Prop := forall V A a b m p g x,
   (forall j, (j < V)%nat -> j <> a -> p j <= p b) -> certificate V A m p x ->
   ((INR m + 2) * g <= INR m -> x <= ln (1 + INR m / 2) + phi g) /\
   (INR m <= (INR m + 2) * g -> x <= (1 + g) / 2 * ln (INR m + 1)).
+
+(** ... attained by a target whose second token these rules accept, and no third *)
+Definition MS_attained : Prop := forall m g, (1 <= m)%nat -> 0 <= g < 1 ->
+  let p := fun i : nat => match i with O => (1 + g) / 2 | S O => (1 - g) / 2 | _ => 0 end in
+  prob (2 + m) p /\
+  ((INR m + 2) * g <= INR m -> certificate (2 + m) [0%nat; 1%nat] m p (ln (1 + INR m / 2) + phi g)) /\
+  (INR m <= (INR m + 2) * g -> certificate (2 + m) [0%nat; 1%nat] m p ((1 + g) / 2 * ln (INR m + 1))) /\
+  (forall t, g <= t < (1 + g) / 2 -> forall i, In i [0%nat; 1%nat] <-> (i < 2 + m)%nat /\ p 0%nat - t <= p i) /\
+  (forall alpha, 0 < alpha -> g * (1 + alpha) <= 1 - alpha ->
+     forall i, In i [0%nat; 1%nat] <-> (i < 2 + m)%nat /\ alpha * p 0%nat <= p i) /\
+  (forall tau, 0 < tau <= (1 - g) / 2 -> forall i, In i [0%nat; 1%nat] <-> (i < 2 + m)%nat /\ tau <= p i).
 
 (** Only the first token is accepted, and the second is levelled with it or left where it is. *)
 Definition M5s_upper_bounds : Prop := forall V a b m p x,
@@ -513,6 +537,14 @@ Definition B2c_lorenz_bound : Prop := forall N V A m p C w v (q : nat -> nat -> 
   (forall n, (n < N)%nat -> prob (V n) (q n) /\ KL_finite (V n) (p n) (q n)) ->
   NoDup rej -> (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)) ->
   v * sum rej w - sum rej (fun n => w n * Rmax 0 (v - C n)) <= sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n)).
+
+(** ... the largest of which, over [v], is the integral of the certificates' quantile function from 0 to the rate [r]: of
+    [N] contexts in ascending order, the first [k] count in full, the next one with the rest of [r] *)
+Definition B2c_lorenz_curve : Prop := forall N C w k r,
+  (forall n, (n < N)%nat -> 0 <= w n) -> (forall i j, (i <= j)%nat -> (j < N)%nat -> C i <= C j) -> (k < N)%nat ->
+  let rest := r - sum (seq 0 k) w in 0 <= rest <= w k ->
+  let bound v := v * r - sum (seq 0 N) (fun n => w n * Rmax 0 (v - C n)) in
+  let L := sum (seq 0 k) (fun n => w n * C n) + rest * C k in (forall v, bound v <= L) /\ bound (C k) = L.
 
 (** ... attained by rejecting contexts with certificates of at most [v] at their certificates *)
 Definition B2c_attained : Prop := forall N V A m p C w v rej,

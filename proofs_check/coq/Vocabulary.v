@@ -2,7 +2,8 @@
 
 From Coq Require Import Reals List Arith Lra Lia Psatz Permutation.
 From Draftcert Require Statements.
-From Draftcert Require Import Definitions Sums LogFacts Projection Competitors Duality Candidates.
+From Draftcert Require Import Definitions Sums LogFacts Projection Competitors StrictGreedy Duality Candidates.
+Import ListNotations.
 Open Scope R_scope.
 
 (** The first token, [m] competitors and [n] others, each [g] or more below the first, hold all of the mass. *)
@@ -231,4 +232,55 @@ Proof.
   exists (1 + (m + n))%nat, p. split; [assumption|]. split; [rewrite h2; ring|]. split; [assumption|].
   replace (p1 * one_ahead m 1 alpha) with (one_ahead m ((1 - alpha) * p1 + alpha * p1) (alpha * p1)); [assumption|].
   rewrite <- one_ahead_scale by lra. f_equal; ring.
+Qed.
+
+Theorem second_always_rejected : Statements.M3p_one_candidate.
+Proof.
+  intros alpha p1 Hal Hp1. assert (Hinv : 1 < p1 * (1 + alpha)).
+  { destruct Hp1 as [h _]. apply Rmult_lt_compat_r with (r := 1 + alpha) in h; [|lra]. unfold Rdiv in h. rewrite Rmult_assoc, Rinv_l in h; lra. }
+  assert (Hhalf : 1 / 2 < p1) by nra. split.
+  - intros V p Hp HV E0. assert (Hle : forall j, (j < V)%nat -> j <> 0%nat -> p j <= 1 - p1).
+    { intros j Hj h. pose proof (pair_mass_le_1 V 0 j p Hp HV Hj ltac:(congruence)). lra. }
+    split.
+    + intros i. rewrite E0. split; [intros [<-|[]]; split; [assumption|rewrite E0; nra]|].
+      intros [h1 h2]. destruct (Nat.eq_dec i 0) as [->|h]; [now left|]. specialize (Hle i h1 h). lra.
+    + intros x Hx. assert (H2 : (2 <= V)%nat).
+      { destruct Hx as [(q & _ & (M & _ & h2 & h3 & _) & _) _]. destruct M as [|i M]; [discriminate|].
+        destruct (h3 i ltac:(now left)) as [k1 k2]. cbn in k2. lia. }
+      destruct (list_min (seq 1 (V - 1)) (fun i => - p i)) as (b & Hb & Hmin); [destruct V as [|[|V]]; [lia|lia|discriminate]|].
+      apply in_seq in Hb. assert (Hpb : p b <= 1 - p1) by (apply Hle; lia).
+      pose proof (strict_greedy V 0 b p Hp HV ltac:(lia) ltac:(lia) ltac:(lra)
+        ltac:(intros j Hj h; specialize (Hmin j ltac:(apply in_seq; lia)); lra)) as H.
+      pose proof (proj1 Hp b ltac:(lia)). rewrite (certificate_unique _ _ _ _ _ _ Hx H).
+      apply Rle_trans with (phi (p 0%nat - p b)); [apply phi_nondecr; lra|]. apply two_point_ge_phi; [lra|].
+      now apply (pair_mass_le_1 V); try lia.
+  - set (p := fun i : nat => match i with O => p1 | _ => 1 - p1 end). exists p.
+    assert (Hp : prob 2 p) by (split; [intros [|i] _; cbn; lra|unfold sum; cbn; lra]). split; [assumption|]. split; [reflexivity|].
+    pose proof (strict_greedy 2 0 1 p Hp ltac:(lia) ltac:(lia) ltac:(lia) ltac:(cbn; lra)) as H.
+    assert (Htop : forall j, (j < 2)%nat -> j <> 0%nat -> p j <= p 1%nat) by (intros [|j] h1 h2; [easy|cbn; lra]). specialize (H Htop).
+    pose proof (two_point_phi (p 0%nat) (p 1%nat) ltac:(cbn; lra)) as E.
+    rewrite E in H. cbn in H. replace (p1 + (1 - p1)) with 1 in H by ring. replace ((p1 - (1 - p1)) / 1) with (2 * p1 - 1) in H by field.
+    now rewrite Rmult_1_l in H.
+Qed.
+
+Theorem spike : Statements.MS_attained.
+Proof.
+  intros m g Hm Hg p. assert (Hm1 : 1 <= INR m) by (apply (le_INR 1); lia).
+  destruct (crowded_rows m 1%nat ((1 + g) / 2) ((1 - g) / 2) 0 Hm ltac:(lra) ltac:(lra) ltac:(simpl; lra)) as (r & Hr & E0 & E1 & Eo & Hsmall & Hlarge).
+  assert (Er : forall i, p i = r i).
+  { intros [|[|i]]; cbn; [now rewrite E0|now rewrite E1 by lia|now rewrite Eo by lia]. }
+  assert (EV : INR (1 + (1 + m)) = INR m + 2) by (rewrite !plus_INR; simpl; lra). rewrite EV in Hsmall, Hlarge.
+  assert (Hset : forall a, 0 < a -> a <= p 0%nat -> a <= p 1%nat -> forall i, In i [0%nat; 1%nat] <-> (i < 2 + m)%nat /\ a <= p i).
+  { intros a h h0 h1 i. split; [intros [<-|[<-|[]]]; (split; [lia|assumption])|].
+    intros [_ k]. destruct i as [|[|i]]; [now left|right; now left|cbn in k; lra]. }
+  split; [now apply (prob_ext _ r)|]. split; [|split; [|split; [|split]]].
+  - intros h. apply (certificate_ext _ _ _ r); [|exact Er]. replace (ln (1 + INR m / 2) + phi g) with (all_levelled 1%nat m ((1 + g) / 2) ((1 - g) / 2) 0); [apply Hlarge; lra|].
+    unfold all_levelled, phi. cbv zeta. simpl (INR 1). replace (1 + INR m + 1) with (2 * (1 + INR m / 2)) by field.
+    replace (2 * (1 + INR m / 2) * ((1 + g) / 2)) with ((1 + INR m / 2) * (1 + g)) by field.
+    replace (2 * (1 + INR m / 2) * ((1 - g) / 2)) with ((1 + INR m / 2) * (1 - g)) by field. rewrite !ln_mult by lra. field.
+  - intros h. apply (certificate_ext _ _ _ r); [|exact Er]. replace ((1 + g) / 2 * ln (INR m + 1)) with (one_ahead m ((1 + g) / 2) 0); [apply Hsmall; lra|].
+    unfold one_ahead. cbv zeta. replace ((1 + g) / 2 / (((1 + g) / 2 + INR m * 0) / (INR m + 1))) with (INR m + 1) by (field; lra). ring.
+  - intros t Ht. apply Hset; cbn; lra.
+  - intros alpha Ha Hag. apply Hset; cbn; nra.
+  - intros tau Ht. apply Hset; cbn; lra.
 Qed.

@@ -151,7 +151,7 @@ B2_CONTINUOUS = Theorem(
             SumProof(facts=(_cut, -S.One)),
         ),
     ),
-    formal=("B2_guarantee", "B2_tight", "B2c_lorenz_bound", "B2c_attained"),
+    formal=("B2_guarantee", "B2_tight", "B2c_lorenz_bound", "B2c_lorenz_curve", "B2c_attained"),
 )
 
 # ---- B4 --------------------------------------------------------------------------------------------------------

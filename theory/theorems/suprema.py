@@ -191,7 +191,7 @@ MS = Theorem(
         RuleBound(MARS, End.INFIMUM, OfRule(STRICT_GREEDY)),
         RuleBound(MARS, End.SUPREMUM, OfRule(TOP_M, (S(2),))),
     ),
-    formal=("MS_upper_bounds", "crowded_rows"),
+    formal=("MS_upper_bounds", "MS_attained", "crowded_rows"),
 )
 
 # ---- nothing rejected ------------------------------------------------------------------------------------------
@@ -418,5 +418,15 @@ M3_TOP = Theorem(
         ),
     ),
     establishes=(Establishes(ONE_AGAINST_MANY, {g: (1 - alpha) * top, b: alpha * top}),),
-    formal=("M3_candidates", "M3p_sharp", "M7_lower_bound", "M7_sharp", "first_alone", "M3p_supremum", "T4_ceiling"),
+    formal=(
+        "M3_candidates",
+        "M3p_sharp",
+        "M3p_approached",
+        "M3p_one_candidate",
+        "M7_lower_bound",
+        "M7_sharp",
+        "first_alone",
+        "M3p_supremum",
+        "T4_ceiling",
+    ),
 )
