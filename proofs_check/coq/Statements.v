@@ -538,8 +538,8 @@ Definition B2c_lorenz_bound : Prop := forall N V A m p C w v (q : nat -> nat -> 
   NoDup rej -> (forall n, In n rej -> (n < N)%nat /\ rejects (V n) (A n) (m n) (q n)) ->
   v * sum rej w - sum rej (fun n => w n * Rmax 0 (v - C n)) <= sum (seq 0 N) (fun n => w n * KL (V n) (p n) (q n)).
 
-(** ... the largest of which, over [v], is the integral of the certificates' quantile function from 0 to the rate [r]: of
-    [N] contexts in ascending order, the first [k] count in full, the next one with the rest of [r] *)
+(** ... the largest of which, over [v], is the integral of the certificates' quantile function from 0 to the rate [r]:
+    of [N] contexts in ascending order, the first [k] count in full, the next one with the rest of [r] *)
 Definition B2c_lorenz_curve : Prop := forall N C w k r,
   (forall n, (n < N)%nat -> 0 <= w n) -> (forall i j, (i <= j)%nat -> (j < N)%nat -> C i <= C j) -> (k < N)%nat ->
   let rest := r - sum (seq 0 k) w in 0 <= rest <= w k ->
@@ -624,8 +624,8 @@ Definition B4_upper : Prop := forall V A M T R p b c x,
   NoDup M -> (forall i, In i M -> (i < V)%nat /\ ~ In i A /\ (In i T \/ In i R \/ c <= p i)) ->
   x <= sum T (fun i => p i * ln (p i / c)) + INR (length R) * (b * ln (b / c)).
 
-(** ... attained where only one of the competitors is among the unlisted tokens [U], none of them accepted: of all targets
-    with the same list, the one in which these have the same probability has the largest certificate. *)
+(** ... attained where only one of the competitors is among the unlisted tokens [U], none of them accepted: of all
+    targets with the same list, the one in which these have the same probability has the largest certificate. *)
 Definition B4_one_unlisted : Prop := forall V A L U p x,
   prob V p -> disjoint_sets V A (L ++ U) -> U <> nil -> (forall j, (j < V)%nat -> In j (A ++ L ++ U)) ->
   (forall i j, In i U -> In j L -> p i <= p j) -> certificate V A (length L + 1) p x ->
@@ -704,10 +704,11 @@ Definition S2r_convexity : Prop := forall s b s' b' t,
   let coins s b := s * ln (s / b) + (1 - s) * ln ((1 - s) / (1 - b)) in
   coins (t * s + (1 - t) * s') (t * b + (1 - t) * b') <= t * coins s b + (1 - t) * coins s' b'.
 
-(** ... so of three masses in this order, each with its largest [b] at a divergence of [D], the second accepts no more than
-    the first where the third does: beside the best mass only the two next to it count. *)
+(** ... so of three masses in this order, each with its largest [b] at a divergence of [D], the second accepts no more
+    than the first where the third does: beside the best mass only the two next to it count. *)
 Definition S2r_two_masses : Prop := forall l D s1 s2 s3 b1 b2 b3, 0 < l ->
-  0 < s1 < 1 -> 0 < s2 < 1 -> 0 < s3 < 1 -> 0 < b1 < 1 -> 0 < b2 < 1 -> 0 < b3 < 1 -> s1 <= s2 <= s3 \/ s3 <= s2 <= s1 ->
+  0 < s1 < 1 -> 0 < s2 < 1 -> 0 < s3 < 1 -> 0 < b1 < 1 -> 0 < b2 < 1 -> 0 < b3 < 1 ->
+  s1 <= s2 <= s3 \/ s3 <= s2 <= s1 ->
   let coins s b := s * ln (s / b) + (1 - s) * ln ((1 - s) / (1 - b)) in
   let largest s b := coins s b <= D /\ forall x, 0 < x < 1 -> coins s x <= D -> x <= b in
   largest s1 b1 -> largest s2 b2 -> largest s3 b3 ->
@@ -783,8 +784,8 @@ Definition S6_along_a_text : Prop := forall N V (p : nat -> nat -> R) (k x : nat
 Definition S5_block_verification : Prop := forall l, (forall r, In r l -> 0 <= r) ->
   fold_left (fun P r => P * Rmin 1 r) l 1 <= fold_left (fun P r => Rmin 1 (P * r)) l 1 <= 1.
 
-(** ... so of [n] tokens, drafted with a divergence of at most [D] each, the number kept is by S2 at least the sum of the
-    powers of [a] in expectation, and no less in blocks. *)
+(** ... so of [n] tokens, drafted with a divergence of at most [D] each, the number kept is by S2 at least the sum of
+    the powers of [a] in expectation, and no less in blocks. *)
 Definition S5_expected_length : Prop := forall V p q u v D n, 0 < u < v -> (v - u) / ln (v / u) = 1 ->
   (forall s, prob V (p s) /\ prob V (q s) /\ KL_finite V (p s) (q s) /\ KL V (p s) (q s) <= D) ->
   let a := (1 - u + ln v - D) / (v - u) in 0 <= a ->
@@ -807,8 +808,8 @@ Definition S7_level : Prop := forall T (accepted : nat -> R) (path : nat -> list
      accepted i <= fold_right Rmult 1 (path i)) ->
   sum T (fun i => fold_right Rmult 1 (path i)) <= 1 -> sum T accepted <= Rmin 1 (INR (length T) * r ^ d).
 
-(** ... from entropy: the path to the last accepted node carries at most the logarithm of the number of nodes; the output,
-    of a mean entropy of [mu] a token, at most that of the number of words it can be. *)
+(** ... from entropy: the path to the last accepted node carries at most the logarithm of the number of nodes; the
+    output, of a mean entropy of [mu] a token, at most that of the number of words it can be. *)
 Definition S7_entropy : Prop :=
   (forall T (ended path : nat -> R), sum T ended = 1 -> (forall i, In i T -> 0 <= ended i <= path i) ->
      sum T (fun i => ended i * ln (1 / path i)) <= ln (INR (length T))) /\
