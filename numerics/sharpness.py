@@ -38,7 +38,7 @@ CANDIDATES = (1, 2, 3, 4)
 KNOWN: tuple[Literal["top2", "coverage"], ...] = ("top2", "coverage")
 SIZES = (None, 3, 4, 5)
 """The vocabularies that bounds are attacked for: of any size, and of so many tokens."""
-VOCABULARIES = (3, 5, 8, 16, 10**100)
+VOCABULARIES = (2, 3, 5, 8, 16, 10**100)
 """How many tokens may have probability; beyond `DENSE` all further ones have the same."""
 DENSE = 16
 ZEROS = 10
@@ -321,7 +321,11 @@ def search(wanted: Search, bound: MarginBound | None = None) -> Reached:
     for space in spaces:
         any_size = space.tokens != wanted.vocab_size
         attempts = [Values(rule, wanted.candidates, space, ratio, wanted.supremum, any_size) for ratio in ratios]
-        options = [(values, _optimise(values, best, wanted.seed)) for values in attempts]
+        options = [
+            (values, unknowns)
+            for values in attempts
+            for unknowns in (_optimise(values, best, wanted.seed), *_corners(space.unknowns))
+        ]
         certificates = [values.exactly(space.exactly(unknowns)) for values, unknowns in options]
         extreme = (max if wanted.supremum else min)(range(len(options)), key=lambda k: to_mpf(certificates[k]))
         values, best = options[extreme]
@@ -379,6 +383,15 @@ def _distance(one: Mpf, other: Mpf) -> Mpf:
     return mpmath.mpf(0) if one == other else one - other
 
 
+def _corners(unknowns: int) -> np.ndarray:
+    """One token after another as large as it can be.
+
+    The optimiser passes a target over that is accepted only because it lies on a threshold, since rounding may decide
+    there; where the margin leaves no other, it is a corner.
+    """
+    return np.tri(unknowns + 1, unknowns, -1)
+
+
 def _optimise(values: Values, known: np.ndarray, seed: int) -> np.ndarray:
     """Unknowns of the best target that differential evolution finds, from those of a smaller vocabulary on."""
     sign, unknowns = (-1 if values.supremum else 1), values.space.unknowns
@@ -396,7 +409,7 @@ def _optimise(values: Values, known: np.ndarray, seed: int) -> np.ndarray:
     size = 8 * unknowns + 24
     start = draw.random((size, unknowns)) ** draw.choice([1, 4], (size, 1))
     start *= draw.random((size, unknowns)) < draw.choice([1, 0.5, 0.1], (size, 1))  # also few tokens with any mass
-    start[: unknowns + 1] = np.tri(unknowns + 1, unknowns, -1)  # one after another as large as it can be
+    start[: unknowns + 1] = _corners(unknowns)
     start[-1] = np.pad(known, (0, unknowns - len(known)))
     options: dict[str, Any] = {
         "init": start,

@@ -203,11 +203,11 @@ DEPLOYED = (
         "enable_entropy_verify (off by default)",
         "probability min(1, p/(l q)) with l = min(exp(-posterior_alpha H(p)), posterior_threshold), .4 and .95",
         "vllm_ascend_entropy",
-        f"{STRICT} of what is accepted whatever the coin, p(x) >= posterior_threshold; sampling_acceptance(kl, l, "
+        f"{STRICT} of what is accepted whatever the coin, p(x) >= l; sampling_acceptance(kl, l, "
         "probabilities=row) at a row; sampling_acceptance(kl, posterior_threshold) for any target, since a smaller "
         "lenience accepts more",
-        "The rest of p(x) >= l, which is certain too. The entropy has a floor inside its logarithm and is taken before "
-        "top-k and top-p; with enable_reduce_sample the kernel leaves it out.",
+        "A target that top-k or top-p cuts: the entropy is taken before them. With enable_reduce_sample the kernel "
+        "leaves it out.",
         "vllm-project/vllm-ascend, pull request 9772; reject_sample.py, rejection_random_sample_kernel, commit "
         "182b75ea",
     ),

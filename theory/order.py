@@ -3,8 +3,9 @@
 If `narrow` implies `wide` in this sense, then C is never higher under `narrow`: accepted sets are level sets of one
 order, so the wide rule's rejected drafts are rejected by the narrow one. What is known of two families stands in their
 files (`OrderFact`): for which parameters the implication holds on all targets over any vocabulary, with the reason. It
-is exact in both directions, except from `typical_floor` with a positive floor, where it is sufficient only: for every
-other choice of parameters `implication` finds a target that refutes the implication and checks it in exact arithmetic.
+is exact in both directions, except from `typical_floor` with a positive floor, and from and to `entropy_power`, where
+it is sufficient only: for every other choice of parameters `implication` finds a target that refutes the implication
+and checks it in exact arithmetic.
 
 The logit ratio of `mars` is free: nothing ties it to the probabilities (they are blind to a shift of the logits).
 """
@@ -179,6 +180,10 @@ def _targets(narrow: Rule, wide: Rule) -> Iterator[Target]:
         s = total / tokens
         bits = int((2 / s).p.bit_length() / mass) + 1
         yield from target((1 - total - mass, 1), (s, tokens), (mass / 2**bits, 2**bits))
+    for tokens, bits in product(sorted({rank + 1 for rank in ranks}), (8, 32)):
+        for top in (Rational(1, 2), Rational(1, 4 * tokens)):
+            s = Rational(1, 16 * tokens)
+            yield from target((top, 1), (s, tokens - 1), ((1 - top - (tokens - 1) * s) / 2**bits, 2**bits))
     for fraction in fractions:
         for bits in (2, 4, 8, 16, 32, 64):
             top = 1 / (2**bits + fraction)

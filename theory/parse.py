@@ -23,7 +23,7 @@ NOT_A_RULE = MappingProxyType(
         "lenien": f"a lenience accepts with probability min(1, p/(l q)); {_GUARANTEED}",
         "block_verif": f"block verification looks at the drafter's probabilities; {_GUARANTEED}, as a lower bound",
         "entropy_verif": f"entropy verification accepts with probability min(1, p/(l q)); {_GUARANTEED}, and "
-        "vllm_ascend_entropy(posterior_threshold) is what it accepts whatever the coin",
+        "vllm_ascend_entropy(posterior_threshold, posterior_alpha) is what it accepts whatever the coin",
         "synthetic": "a synthetic acceptance does not look at the target at all: it accepts at the rate that is set",
         "ensemble": "a mixture of target and draft decides, so the accepted set is not a function of the target alone "
         "and has no certificate of this kind",

@@ -16,8 +16,17 @@ from .numbers import shown
 from .rule import Rule, bind
 from .rules import RULES
 
-absolute, additive, multiplicative, strict_greedy, top_m, typical_floor = (
-    RULES[name] for name in ("absolute", "additive", "multiplicative", "strict_greedy", "top_m", "typical_floor")
+absolute, additive, entropy_power, multiplicative, strict_greedy, top_m, typical_floor = (
+    RULES[name]
+    for name in (
+        "absolute",
+        "additive",
+        "entropy_power",
+        "multiplicative",
+        "strict_greedy",
+        "top_m",
+        "typical_floor",
+    )
 )
 
 
@@ -49,6 +58,8 @@ class Preset:
         return replace(rule, deployed_as=self.deployed_as, citation=f"{self.citation}; {rule.citation}")
 
 
+VLLM_ASCEND_FLOOR = "1/10000000000"
+"""What vllm-ascend adds to every probability inside the logarithm (1e-10)."""
 MEDUSA_FLOOR = "1/100000"
 """What Medusa and vLLM add to every probability inside the logarithm (1e-5)."""
 
@@ -158,16 +169,17 @@ PRESETS = MappingProxyType(
             ),
             Preset(
                 "vllm_ascend_entropy",
-                ("posterior_threshold",),
-                ("19/20",),
-                absolute,
+                ("posterior_threshold", "posterior_alpha"),
+                ("19/20", "2/5"),
+                lambda threshold, alpha: entropy_power(threshold, alpha, VLLM_ASCEND_FLOOR),
                 "vllm-ascend at temperature > 0, rejection_sampler_config enable_entropy_verify",
                 "The code accepts iff p(x)/q(x) is at least a uniform coin times l = min(exp(-posterior_alpha H), "
                 "posterior_threshold). What the target alone decides is p(x) >= l, since q(x) <= 1: accepted whatever "
-                "the coin and the drafter. The certificate covers its part p(x) >= posterior_threshold, which is all "
-                "of it where the entropy is low. Below l the drafter and the coin decide. With enable_reduce_sample "
-                "the kernel leaves the entropy out and only p(x) = 1 is certain; with enable_block_verify the "
-                "certificate holds for the first draft token only: later ones share a product of ratios with it.",
+                "the coin and the drafter. The certificate covers just that. Below l the drafter and the coin decide. "
+                "The code takes the entropy before top-k and top-p and p(x) after them: the certificate is for a "
+                "target that these leave as it is. With enable_reduce_sample the kernel leaves the entropy out and "
+                "only p(x) = 1 is certain; with enable_block_verify the certificate holds for the first draft token "
+                "only: later ones share a product of ratios with it.",
                 "Either: drafts are chains.",
                 "vllm-project/vllm-ascend, pull request 9772; vllm_ascend/ops/triton/reject_sample.py, "
                 "rejection_random_sample_kernel, commit 182b75ea",

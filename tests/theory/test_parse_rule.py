@@ -176,16 +176,16 @@ def test_cactus_accepts_what_its_preset_does_and_nothing_else_whatever_is_drafte
 
 
 def test_entropy_verification_accepts_what_its_preset_does_whatever_is_drafted_and_the_coin():
-    rule, source = parse_rule("vllm_ascend_entropy(0.95)"), Random(3)
+    rule, source = parse_rule("vllm_ascend_entropy(0.95, 0.4)"), Random(3)
     seen = set()
     for _ in range(200):
         weights = sorted((Fraction(1 + int(1e6 * source.random() ** 9)) for _ in range(4)), reverse=True)
         row = [weight / sum(weights) for weight in weights]
         lenience = min(exp(0.4 * sum(float(p) * log(p + 1e-10) for p in row)), 0.95)
         accepted = rule.accepted_count(row)
-        assert all(p >= lenience for p in row[:accepted])  # where the drafter is sure and the coin is one
-        seen.add((accepted, row[accepted] >= lenience))
-    assert seen == {(0, False), (0, True), (1, False)}  # (0, True): certain, too, and not certified
+        assert accepted == sum(p >= lenience for p in row)  # where the drafter is sure and the coin is one
+        seen.add((accepted, row[0] >= Fraction(95, 100)))
+    assert seen == {(0, False), (1, False), (1, True)}  # (1, False): below posterior_threshold, and certain
 
 
 def test_relaxed_acceptance_with_delta_zero_is_not_strict_greedy():

@@ -39,6 +39,17 @@ def to_mpf(value: Fraction) -> Real:
     return mpmath.mpf(value.numerator) / value.denominator
 
 
+def power_threshold(row: Row, epsilon: Fraction, alpha: Fraction, floor: Fraction) -> Real:
+    with mpmath.workdps(60):
+        powers = (to_mpf(p + floor) ** to_mpf(p) for p in row if p)
+        return min(to_mpf(epsilon), mpmath.fprod(powers) ** to_mpf(alpha))
+
+
+def below(p: Fraction, threshold: Real) -> bool:
+    """`p < threshold`, a difference within rounding being a tie."""
+    return threshold - to_mpf(p) > mpmath.mpf(10) ** -50
+
+
 def above(p: Fraction, threshold: Real) -> bool:
     """`p > threshold`, a difference within rounding being a tie."""
     return to_mpf(p) - threshold > mpmath.mpf(10) ** -50
@@ -57,6 +68,7 @@ DEFINITIONS: dict[str, Callable[..., bool]] = {
     "absolute": lambda row, x, _, tau: row[x] >= tau,
     "typical": lambda row, x, _, e, d: above(row[x], typical_threshold(row, e, d, Fraction(0))),
     "typical_floor": lambda row, x, _, e, d, f: above(row[x], typical_threshold(row, e, d, f)),
+    "entropy_power": lambda row, x, _, e, a, f: not below(row[x], power_threshold(row, e, a, f)),
     "mars": lambda row, x, ratio, theta: rank(row, x) == 1 or (rank(row, x) == 2 and ratio > theta),
 }
 

@@ -130,7 +130,8 @@ _LARGE_STEP = Step(
     "ln s >= ln(1 - s)",
 )
 _LEAST_STEP = Step(
-    "With a floor, exp(-H_f) >= f, so typical_floor implies absolute(min(eps, delta f)).",
+    "With a floor, exp(-H_f) >= f, so typical_floor implies absolute(min(eps, delta f)), "
+    "and entropy_power absolute(min(eps, f^alpha)).",
     SumAtLeast(
         _FLOORED,
         {"token": p * log(p + floor)},
@@ -226,6 +227,17 @@ _ARROWS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("typical_floor", "multiplicative"): _BY_LEAST,
     ("typical_floor", "top_m"): (*_BY_LEAST, *_steps(_RANK_STEP)),
     ("typical_floor", "absolute"): _BY_LEAST,
+    ("strict_greedy", "entropy_power"): (_ENTROPY,),
+    ("additive", "entropy_power"): (_ENTROPY,),
+    ("top_m", "entropy_power"): (_ENTROPY,),
+    ("absolute", "entropy_power"): _steps(_CONCENTRATED_STEP, _CONCAVE_STEP),
+    ("entropy_power", "strict_greedy"): (*_BY_LEAST, *_steps(_RANK_STEP)),
+    ("entropy_power", "mars"): (*_BY_LEAST, *_steps(_RANK_STEP)),
+    ("entropy_power", "additive"): (*_BY_LEAST, _ABSOLUTE_TO_ADDITIVE),
+    ("entropy_power", "multiplicative"): _BY_LEAST,
+    ("entropy_power", "top_m"): (*_BY_LEAST, *_steps(_RANK_STEP)),
+    ("entropy_power", "absolute"): _BY_LEAST,
+    ("entropy_power", "typical_floor"): (_ENTROPY,),
 }
 
 ARROWS: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
