@@ -75,7 +75,7 @@ documents:
 
 theory: install documents
 	$(BIN)/draftcert derive --out build/theory > /dev/null
-	cd build/theory && for pass in 1 2; do pdflatex -halt-on-error -interaction=batchmode theory.tex > /dev/null; done
+	cd build/theory && for pass in 1 2 3; do pdflatex -halt-on-error -interaction=batchmode theory.tex > /dev/null; done
 
 site: install
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]' --config-settings editable_mode=strict --no-build-isolation

@@ -24,7 +24,7 @@ from ..theory.presets import MEDUSA_FLOOR, PRESETS, example_rules
 from ..theory.rule import Rule
 from ..theory.rules import strict_greedy
 
-FORMAT = "draftcert-conformance/2"
+FORMAT = "draftcert-conformance/3"
 """The format and its version, which changes with any vector: what was answered before is answered anew."""
 TRIALS = 10_000
 """What an engine that samples must be run for at least, each case."""

@@ -186,6 +186,11 @@ class Row {
     return this.weights.length;
   }
 
+  /** How many tokens there are: more than any number, where a list leaves some out. */
+  get all() {
+    return this.rest ? Infinity : this.size;
+  }
+
   // How many tokens satisfy a condition of a rule: always the first so many in the order.
 
   ranks(limit) {
@@ -193,7 +198,7 @@ class Row {
   }
 
   everyIf(value, strict) {
-    return value.n > 0n || (value.n === 0n && !strict) ? this.size : 0;
+    return value.n > 0n || (value.n === 0n && !strict) ? this.all : 0;
   }
 
   reaching(threshold, strict) {
@@ -220,7 +225,8 @@ class Row {
 
   first(accepts) {
     const rejected = this.ranked.findIndex((weight) => !accepts(weight));
-    return rejected < 0 ? this.size : rejected;
+    if (rejected >= 0) return rejected;
+    return accepts(0n) ? this.all : this.size;
   }
 
   entropy(floor) {
@@ -464,8 +470,9 @@ function certify(state) {
       ? new Refusal("numbers", "This rule compares the second largest logit with the largest, which is 0 or alone.")
       : new Refusal("ratio", "This rule compares raw logits: give z₍₂₎/z₍₁₎, or paste logits.");
   const m = readCandidates(candidates, row);
-  const count = acceptedCount(rule, row);
-  if (row.rest && count + m > row.size)
+  const reached = acceptedCount(rule, row);
+  const count = Math.min(reached, row.size);
+  if (row.rest && reached < row.all && count + m > row.size)
     throw new Refusal(
       "numbers",
       `The list ends too soon: it holds ${row.size} tokens, and ${quotient(row.rest, row.total).toPrecision(3)} ` +
@@ -483,7 +490,7 @@ function certify(state) {
     accepted,
     competitors,
     pool: [],
-    logLoss: lowest ? logLoss({ p_1: ratio(likeliest), theta: ratio(lowest) }) : Infinity,
+    logLoss: lowest && reached <= row.size ? logLoss({ p_1: ratio(likeliest), theta: ratio(lowest) }) : Infinity,
     ceiling: ceiling(m, quotient(likeliest, row.total)),
     bounds: null,
   };

@@ -29,7 +29,7 @@ DIGITS = 12
 RULES = [*map(str, example_rules()), "absolute(0)", "additive(0)", "multiplicative(1)", "top_m(1)", "typical(1,1)"]
 RULES += ["typical(0.2, 0.7)", "typical_floor(1/2, 3/4, 0)", "top_m(4) & additive(1/5)", "additive(1)", "mars(0)"]
 
-ENTROPIES_OR_LOGITS = re.compile("typical|mars")
+ENTROPIES_OR_LOGITS = re.compile("typical|entropy_power|mars")
 """Rules that speak of what a list of top log-probabilities does not hold."""
 
 
