@@ -83,7 +83,7 @@ def test_noise_is_that_of_every_history_and_number_of_rows(new: list[int], dtype
 
 def test_rounding_of_half_precision_adds_up_over_many_layers_and_is_no_fault() -> None:
     torch.manual_seed(0)
-    shape = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_hidden_layers": 24}
+    shape: Any = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_hidden_layers": 24}
     config = LlamaConfig(vocab_size=97, initializer_range=0.2, **shape)
     model = LlamaForCausalLM(config).eval().to(torch.bfloat16)  # pyright: ignore[reportArgumentType]
     source = Random(0)
