@@ -89,7 +89,7 @@ def mean_kl_for(certificates: Iterable[Any], acceptance: Any) -> float:
     return MeanKLGuarantee(certificates).mean_kl(acceptance)
 
 
-def _costs(certificates: Iterable[Any]) -> tuple[list[int], int, int]:
+def _costs(certificates: Any) -> tuple[list[int], int, int]:
     """The finite certificates, ascending, as integer multiples of 1/unit; the unit; the number of certificates."""
     if hasattr(certificates, "detach"):
         certificates = certificates.detach().cpu().double().numpy()  # torch, whose floats double holds exactly

@@ -81,8 +81,11 @@ class Engine:
     def rules(self, p: np.ndarray, rank: np.ndarray, ratio: float) -> Case:
         some = p[p > 0]
 
+        def minus_entropy(floor: float) -> Any:
+            return (some * np.log(some + np.float32(floor))).sum()
+
         def typical_floor(epsilon: float, delta: float, floor: float) -> np.ndarray:
-            return p > min(epsilon, delta * np.exp((some * np.log(some + np.float32(floor))).sum()))
+            return p > min(epsilon, delta * np.exp(minus_entropy(floor)))
 
         return {
             "absolute": lambda tau: p >= tau,
@@ -92,6 +95,7 @@ class Engine:
             "mars": lambda theta: (rank == 1) | ((rank == 2) & (ratio > theta)),
             "typical": lambda epsilon, delta: typical_floor(epsilon, delta, 0.0),
             "typical_floor": typical_floor,
+            "entropy_power": lambda epsilon, alpha, floor: p >= min(epsilon, np.exp(alpha * minus_entropy(floor))),
         }
 
     def children(self, case: Case, node: int) -> dict[int, int]:
