@@ -14,7 +14,7 @@ import numpy as np
 from ..theory import DraftcertError
 from ..theory.numbers import items
 from .enclosure import Enclosure
-from .row import integers_of_floats, read_divergence, read_number
+from .row import from_torch, integers_of_floats, read_divergence, read_number
 
 
 class MeanKLGuarantee:
@@ -92,8 +92,8 @@ def mean_kl_for(certificates: Iterable[Any], acceptance: Any) -> float:
 def _costs(certificates: Any) -> tuple[list[int], int, int]:
     """The finite certificates, ascending, as integer multiples of 1/unit; the unit; the number of certificates."""
     if hasattr(certificates, "detach"):
-        certificates = certificates.detach().cpu().double().numpy()  # torch, whose floats double holds exactly
-    if isinstance(certificates, np.ndarray) and np.issubdtype(certificates.dtype, np.floating):
+        certificates, _ = from_torch(certificates)
+    if isinstance(certificates, np.ndarray) and certificates.dtype.kind in "fiu":  # floats and whole numbers
         certificates = certificates.ravel()
         if not (certificates >= 0).all():
             bad = int(np.flatnonzero(~(certificates >= 0))[0])

@@ -64,7 +64,7 @@ def read_row(probabilities: Any, *, normalize: bool = False) -> ExactRow:
     (2, 1, 1)
     """
     if hasattr(probabilities, "detach"):
-        values, epsilon = _from_torch(probabilities)
+        values, epsilon = from_torch(probabilities)
     elif isinstance(probabilities, np.ndarray):
         values, epsilon = (
             probabilities,
@@ -123,7 +123,8 @@ def read_divergence(value: Any, what: str) -> Fraction | None:
     return exact
 
 
-def _from_torch(tensor: Any) -> tuple[np.ndarray, float]:
+def from_torch(tensor: Any) -> tuple[np.ndarray, float]:
+    """The numbers of a tensor, and the relative rounding of its type."""
     import torch  # present, since a tensor was given
 
     tensor = tensor.detach().cpu()

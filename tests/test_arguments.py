@@ -78,6 +78,8 @@ def test_certificates_of_any_shape_are_one_a_context():
         assert dc.guaranteed_acceptance(shaped([[0.1, 0.2], [0.3, 0.4]]), "0.06") == dc.guaranteed_acceptance(
             [0.1, 0.2, 0.3, 0.4], "0.06"
         )
+    for whole in (np.array([1, 2]), np.array([[1], [2]]), torch.tensor([1, 2])):
+        assert dc.guaranteed_acceptance(whole, "0.6") == dc.guaranteed_acceptance([1, 2], "0.6")
     for unordered in ("12", {0.1: 1}, {0.1, 0.2}):
         with pytest.raises(DraftcertError, match="give a list"):
             dc.guaranteed_acceptance(unordered, 0.1)

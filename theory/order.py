@@ -3,9 +3,9 @@
 If `narrow` implies `wide` in this sense, then C is never higher under `narrow`: accepted sets are level sets of one
 order, so the wide rule's rejected drafts are rejected by the narrow one. What is known of two families stands in their
 files (`OrderFact`): for which parameters the implication holds on all targets over any vocabulary, with the reason. It
-is exact in both directions, except from `typical_floor` with a positive floor, and from and to `entropy_power`, where
-it is sufficient only: for every other choice of parameters `implication` finds a target that refutes the implication
-and checks it in exact arithmetic.
+is exact in both directions: for every other choice of parameters `implication` finds a target that refutes the
+implication and checks it in exact arithmetic. From `typical_floor` with a positive floor, and from and to
+`entropy_power`, it is sufficient only.
 
 The logit ratio of `mars` is free: nothing ties it to the probabilities (they are blind to a shift of the logits).
 """

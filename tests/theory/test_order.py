@@ -100,6 +100,9 @@ def test_exactly_one_of_reason_and_counterexample(narrow: str, data: st.DataObje
         ("typical_floor(0.09, 0.3, 1e-5)", "typical(0.09, 0.3)", True),
         ("typical(0.09, 0.3)", "typical_floor(0.09, 0.3, 1e-5)", False),
         ("typical_floor(1, 1, 1/2)", "strict_greedy", True),
+        ("entropy_power(1, 1/2, 1/10)", "additive(1/2)", True),  # an accepted token has at least 10^-(1/2)
+        ("entropy_power(1, 1/2, 1/10)", "multiplicative(2/5)", True),
+        ("entropy_power(1, 1/2, 1/10)", "top_m(3)", True),
         ("mars(0.9)", "top_m(2)", True),
         ("mars(0.5)", "mars(0.9)", False),
         ("tensorrt_llm_relaxed(10, 0.6)", "additive(0.6)", True),

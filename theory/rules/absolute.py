@@ -9,7 +9,7 @@ Deployed by SGLang (`speculative_accept_threshold_single`), which moreover accep
 `sglang_threshold_single`.
 """
 
-from sympy import Ge, Gt, Integer, Interval, Le, Rational, Symbol, log, oo
+from sympy import Ge, Gt, Integer, Interval, Rational, Symbol, log, oo
 
 from ..formulas import HERE
 from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, primed
@@ -57,9 +57,9 @@ RULE = RuleFamily(
     examples=(("1/10",), ("1/2",)),
     implies={
         "strict_greedy": OrderFact(Gt(2 * tau, 1), _HALF),
-        "additive": OrderFact(Ge(primed("t"), 1 - 2 * tau), "p_(1) <= 1 - p_x, so p_(1) - p_x <= 1 - 2 tau"),
+        "additive": OrderFact(Ge(2 * tau, 1 - primed("t")), "p_(1) <= 1 - p_x, so p_(1) - p_x <= 1 - 2 tau"),
         "multiplicative": OrderFact(
-            Le(primed("alpha") * (1 - tau), tau), "p_(1) <= 1 - p_x, so p_x/p_(1) >= tau/(1 - tau)"
+            Ge(tau, primed("alpha") / (1 + primed("alpha"))), "p_(1) <= 1 - p_x, so p_x/p_(1) >= tau/(1 - tau)"
         ),
         "top_m": OrderFact(Gt((primed("k") + 1) * tau, 1), "k + 1 tokens of at least tau have mass (k + 1) tau"),
         "absolute": OrderFact(Ge(tau, primed("tau")), "a higher threshold"),

@@ -3,18 +3,21 @@
     accepts(x)  :<=>  p(x) >= min(epsilon, exp(-alpha H_f)),    H_f = - sum p ln(p + f),   0 <= epsilon, alpha, f <= 1
 
 The threshold falls with the entropy, for alpha < 1 more slowly than the probabilities of a flat target do: a uniform
-target over V tokens has the threshold V^-alpha or epsilon, and where V^-alpha is the smaller one, no token reaches it:
-nothing is accepted, the argmax included. A token exactly on the threshold is accepted. At alpha = 0 this is
-`absolute(epsilon)`.
+target over V > 1/epsilon tokens accepts nothing, its argmax included. A token exactly on the threshold is accepted. At
+alpha = 0 this is `absolute(epsilon)`.
 
 Deployed by vllm-ascend's entropy verification with f = 1e-10, as what it accepts whatever is drafted and the coin; see
 the preset `vllm_ascend_entropy`.
 """
 
+from typing import cast
+
 from sympy import And, Ge, Gt, Integer, Interval, Le, Lt, Min, Or, Rational, Symbol, exp, log, oo
+from sympy.logic.boolalg import Boolean
 
 from ..rule import OrderFact, Parameter, RuleFamily, WorkedPoint, equal, primed
 from ..statistics import PROBABILITY, Entropy
+from .absolute import RULE as ABSOLUTE
 from .absolute import tau
 from .additive import t
 from .top_m import k
@@ -97,18 +100,18 @@ RULE = RuleFamily(
     doc=__doc__,
     examples=(("19/20", "2/5", "1/10000000000"), ("3/5", "1", "0")),
     implies={
-        "strict_greedy": OrderFact(Gt(2 * _LEAST, 1), _BOUNDED, necessary=False),
-        "additive": OrderFact(Ge(primed("t"), 1 - 2 * _LEAST), f"{_BOUNDED}, and p_(1) <= 1 - p_x", necessary=False),
-        "multiplicative": OrderFact(Le(primed("alpha"), _LEAST), _BOUNDED, necessary=False),
-        "top_m": OrderFact(Gt((primed("k") + 1) * _LEAST, 1), _BOUNDED, necessary=False),
-        "absolute": OrderFact(Le(primed("tau"), _LEAST), _BOUNDED, necessary=False),
+        **{
+            wide: OrderFact(
+                cast("Boolean", fact.holds.xreplace({tau: _LEAST})), f"{_BOUNDED}: {fact.reason}", necessary=False
+            )
+            for wide, fact in ABSOLUTE.implies.items()
+        },
         "typical_floor": OrderFact(
             And(Lt(delta_, 1), Ge(floor, floor_), Or(Gt(epsilon, epsilon_), Gt(epsilon, delta_ * (1 + floor_)))),
             "exp(-alpha H_f) >= exp(-H_f') > delta exp(-H_f') where H_f' is not negative, as alpha <= 1; else the "
             "narrow threshold is epsilon, and exp(-H_f') <= 1 + f'",
             necessary=False,
         ),
-        "mars": OrderFact(Gt(2 * _LEAST, 1), _BOUNDED, necessary=False),
         "entropy_power": OrderFact(
             Or(equal(epsilon_, 0), And(Ge(epsilon, epsilon_), Le(alpha, primed("alpha")), Ge(floor, floor_))),
             "the threshold rises in epsilon and the floor, and falls in alpha where it is below 1",

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sympy import Expr, Rational, S, diff, log, oo, symbols
 
+from ..rules.absolute import RULE as ABSOLUTE
 from ..rules.absolute import tau
 from ..rules.multiplicative import alpha
 from ..rules.top_m import k
@@ -231,17 +232,13 @@ _ARROWS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("additive", "entropy_power"): (_ENTROPY,),
     ("top_m", "entropy_power"): (_ENTROPY,),
     ("absolute", "entropy_power"): _steps(_CONCENTRATED_STEP, _CONCAVE_STEP),
-    ("entropy_power", "strict_greedy"): (*_BY_LEAST, *_steps(_RANK_STEP)),
-    ("entropy_power", "mars"): (*_BY_LEAST, *_steps(_RANK_STEP)),
-    ("entropy_power", "additive"): (*_BY_LEAST, _ABSOLUTE_TO_ADDITIVE),
-    ("entropy_power", "multiplicative"): _BY_LEAST,
-    ("entropy_power", "top_m"): (*_BY_LEAST, *_steps(_RANK_STEP)),
-    ("entropy_power", "absolute"): _BY_LEAST,
     ("entropy_power", "typical_floor"): (_ENTROPY,),
 }
 
 ARROWS: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
-    _ARROWS | {(narrow, "typical"): places for (narrow, wide), places in _ARROWS.items() if wide == "typical_floor"}
+    _ARROWS
+    | {(narrow, "typical"): places for (narrow, wide), places in _ARROWS.items() if wide == "typical_floor"}
+    | {("entropy_power", wide): (*_BY_LEAST, *_ARROWS.get(("absolute", wide), ())) for wide in ABSOLUTE.implies}
 )
 """`(narrow, wide)` -> the places in T6 that prove the arrow. Pairs that are not here need no inequality: a threshold or
 rank of the same kind that falls, or a parameter at which a rule is strict greedy or accepts everything."""
