@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from ..runtime.rows import certify
+from ..runtime.rows.inputs import require_tensor
 from ..theory import DraftcertError, Rule
 from ..theory.numbers import real_number
 
@@ -50,9 +51,8 @@ def certificate_hinge(
     inside, plain = real_number(inside, "inside"), real_number(plain, "plain")
     if not 0 < inside <= 1 or not 0 <= plain < inf:
         raise DraftcertError(f"inside = {inside} must lie in (0, 1], and plain = {plain} must be 0 or more")
-    for name, logits in (("target_logits", target_logits), ("draft_logits", draft_logits)):
-        if not isinstance(logits, Tensor):
-            raise DraftcertError(f"{name} must be a torch tensor, not {type(logits).__name__}")
+    require_tensor(target_logits, "target_logits")
+    require_tensor(draft_logits, "draft_logits")
     found = certify(target_logits.detach(), rule, candidates, draft_logits, sound=False)
     assert found.kl is not None  # as there is a drafter
     excess = (found.kl - inside * found.value.detach()).clamp(min=0)

@@ -79,7 +79,7 @@ def load_model(
     >>> target.decode(target.encode("What is a magpie?")[0]).splitlines()[-2:]
     ['What is a magpie?', 'assistant']
     """
-    dtype, spread = _dtype(dtype), isinstance(device, str) and device == "auto"
+    name, dtype, spread = model_name(source), _dtype(dtype), isinstance(device, str) and device == "auto"
     place = None if spread else _device(device)
     with optional("hf"):
         import transformers
@@ -87,7 +87,7 @@ def load_model(
     with _named(source) as (location, file, where):
         tokenizer = transformers.AutoTokenizer.from_pretrained(location, **where)
         config: Any = transformers.AutoConfig.from_pretrained(location, **where)
-        _refuse_too_large(config.to_dict(), model_name(source))
+        _refuse_too_large(config.to_dict(), name)
         settings: dict[str, Any] = {"device_map": "auto"} if spread else {}
         settings |= {"dtype": dtype, "output_loading_info": True}
         stored: dict[str, Stored] = {}
@@ -96,18 +96,18 @@ def load_model(
             model, found = loaded
         else:
             stored, rest = read_places(file, Path(location))
-            weights = rest | {name: weight.expanded() for name, weight in stored.items()}
+            weights = rest | {parameter: weight.expanded() for parameter, weight in stored.items()}
             kind = getattr(transformers, config.architectures[0])
             model, found = kind.from_pretrained(None, config=config, state_dict=weights, **settings)
             model.generation_config = transformers.GenerationConfig.from_pretrained(location)
         if missing := sorted(found["missing_keys"]):
-            raise DraftcertError(f"the files of '{model_name(source)}' lack the weights {shown(missing)}")
+            raise DraftcertError(f"the files of '{name}' lack the weights {shown(missing)}")
     model = (model if spread else model.to(place)).eval()
-    for name, weight in stored.items():
-        model.get_parameter(name).stored = weight
+    for parameter, weight in stored.items():
+        model.get_parameter(parameter).stored = weight
     if file is None:
         keep_halves(model)
-    return LoadedModel(model, tokenizer, model_name(source))
+    return LoadedModel(model, tokenizer, name)
 
 
 def token_ids(tokenizer: Any, prompt: str | Sequence[dict[str, str]]) -> list[int]:

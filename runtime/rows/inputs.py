@@ -11,10 +11,15 @@ from ...theory.numbers import whole_number
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 
-def without_padding(logits: Tensor, vocab_size: int | None, name: str) -> Tensor:
-    """The logits of the vocabulary proper, or a named error where these are no logits."""
+def require_tensor(logits: object, name: str) -> None:
+    """Refuse what is no tensor."""
     if not isinstance(logits, Tensor):
         raise DraftcertError(f"{name} must be a torch tensor, not {type(logits).__name__}")
+
+
+def without_padding(logits: Tensor, vocab_size: int | None, name: str) -> Tensor:
+    """The logits of the vocabulary proper, or a named error where these are no logits."""
+    require_tensor(logits, name)
     if logits.dtype not in FLOATS:
         raise DraftcertError(f"{name} of dtype {logits.dtype}: float32, bfloat16, float16 and float64 are supported")
     if logits.layout != torch.strided:

@@ -16,9 +16,12 @@ from ...theory.errors import DraftcertError
 
 _TIMES_NOISE = 16.0
 """How many times further off than the plain model with other rows beside a right evaluation may be."""
-_CACHED, _TIMES_CACHE, _LARGEST_ROUNDING = (1, 4, 16), 4.0, 16.0
-"""Numbers of last tokens that go through transformers' cache one by one; how many times further off than their rows
-one may be, and what of their distance, in units of rounding of the logits' size, is taken for rounding."""
+_CACHED = (1, 4, 16)
+"""In half precision so many of the last tokens go through transformers' cache, one by one."""
+_TIMES_CACHE = 4.0
+"""How many times further off than the row behind such tokens a right evaluation may be."""
+_LARGEST_ROUNDING = 16.0
+"""That row counts as off by rounding only up to so many units of it; more would excuse a cache that is wrong."""
 _ROWS = 1024
 """Rows of a pass at most, where texts are longer than one row."""
 

@@ -25,6 +25,7 @@ from ...theory.parse import parse_rule
 from ...theory.rule import Rule
 from ..names import Walk, check_walk
 from ..rows.certify import certify, row_stats
+from ..rows.inputs import require_tensor
 from ..rows.records import RowStats
 from .tree import Tree
 
@@ -69,8 +70,7 @@ def verify_tree(
     """
     if not isinstance(tree, Tree):
         raise DraftcertError(f"tree must be a draftcert.Tree, not {type(tree).__name__}")
-    if not isinstance(target_logits, Tensor):
-        raise DraftcertError(f"target_logits must be a torch tensor, not {type(target_logits).__name__}")
+    require_tensor(target_logits, "target_logits")
     if target_logits.ndim != 2 or target_logits.shape[0] != len(tree):
         raise DraftcertError(
             f"target_logits must be [nodes, vocab] = [{len(tree)}, vocab], one row a node, "

@@ -104,7 +104,7 @@ def grow(root: int, successors: Callable[[tuple[int, ...]], Successors], max_nod
 
 @dataclass
 class HitRate:
-    """How often a kind of proposal was right, per kind and trial, starting from a prior worth `weight` trials."""
+    """How often a kind of proposal was right, per kind, starting from a prior worth `weight` trials."""
 
     prior: Callable[..., float]
     weight: float = 8.0
@@ -116,7 +116,10 @@ class HitRate:
         return hits / trials
 
     def add(self, hit: bool, *kind: int, expected: float = 1.0) -> None:
-        """Count one proposal whose parent was accepted; with `expected` hits of it the rate is one per expected hit."""
+        """Count one proposal whose parent was accepted.
+
+        `expected`: how many hits a guess expected of it; the rate is then the hits for each one that was expected.
+        """
         hits, trials = self._count(kind)
         self.counts[kind] = hits + hit, trials + expected  # at once, so that other threads see no hit without its trial
 
