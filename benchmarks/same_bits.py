@@ -86,7 +86,8 @@ def engine(kind: str, format: gguf.GGMLQuantizationType, level: int) -> TreeForw
     """A random model of two layers whose matrices are stored in that format."""
     torch.manual_seed(0)
     whole = gguf.GGML_QUANT_SIZES[format][0] == 256
-    sizes = {"hidden_size": 256, "intermediate_size": 512} if whole else {"hidden_size": 96, "intermediate_size": 160}
+    # The second is more than what a kernel takes of a row at once.
+    sizes = {"hidden_size": 256, "intermediate_size": 1024} if whole else {"hidden_size": 96, "intermediate_size": 800}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": sizes["hidden_size"] // 4}
     config = CONFIGS[kind](vocab_size=WORDS, num_hidden_layers=2, max_position_embeddings=1024, **sizes, **heads)
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()

@@ -4,8 +4,10 @@
 #include "registers.h"
 
 #include "formats/bfloat16.h"
-#include "formats/five_bits.h"
 #include "formats/float16.h"
+#include "formats/blocks.h"
+#include "formats/five_bits.h"
+#include "formats/four_bits.h"
 #include "formats/q4_0.h"
 #include "formats/q4_1.h"
 #include "formats/q5_0.h"
@@ -17,7 +19,11 @@
 #include "formats/q6_k.h"
 
 constexpr int kRows = LANES == 16 ? 6 : 3;  // what the registers hold beside four rows of the weight
-constexpr int64_t kAtOnce = 768;  // numbers of each of kRows rows: 18 KiB, so that they stay in the nearest cache
+constexpr int64_t kOutputs = 8;  // rows of the weight that are worked on at once
+// Numbers of a row that are worked on at once: with kRows and kOutputs rows 28 KiB, so that all stay in the nearest cache.
+// A whole number of any format's blocks.
+constexpr int64_t kNumbers = 512;
+constexpr int64_t kFarAhead = 8192;  // bytes that memory takes at most while so many are expanded and multiplied
 
 // By gguf's numbers.
 constexpr Format kFormats[] = {
@@ -54,7 +60,8 @@ INLINE V hyperbolic_tangent(V x) {
 }
 
 // The bytes of the weight that are needed next: fetched in steps while others are multiplied, so that memory and
-// arithmetic work at once. One or two rows leave the arithmetic idle, and then it is faster to let the processor fetch.
+// arithmetic work at once. One or two rows leave the arithmetic idle: then it is faster to let the processor fetch what
+// is multiplied as it is, and what is expanded is fetched before it is (`product`).
 struct Ahead {
   const uint8_t* at;
   int64_t step;
@@ -66,34 +73,36 @@ struct Ahead {
   }
 };
 
-// R rows of the input times O rows of the weight, for numbers [from, to) of `in`. The R O sums stay in registers, so that a
-// loaded register of the weight serves R rows and one of the input O; `kept` has those of the numbers before. Every sum is
-// taken in LANES partial sums, over i modulo LANES, which are added in one fixed order in the end: neither R, O nor `from`
-// enter, so a row's bits do not depend on the rows beside it.
+// What a block of a product works on: numbers [from, to) of `in`; the rows of the weight are `step` numbers apart.
+struct Part { int64_t from, to, in, step; };
+
+// R rows of the input times O rows of the weight. The R O sums stay in registers, so that a loaded register of the weight
+// serves R rows and one of the input O; `kept` has those of the numbers before. Every sum is taken in LANES partial sums,
+// over i modulo LANES, which are added in one fixed order in the end: neither R, O nor the part enter, so a row's bits do
+// not depend on the rows beside it.
 template <int R, int O>
-void block(const float* x, const float* w, int64_t from, int64_t to, V* kept, const float* bias, float* y, int64_t in,
-           const Product& p, Ahead& ahead) {
+void block(const float* x, const float* w, const Part& part, V* kept, const float* bias, float* y, const Product& p,
+           Ahead& ahead) {
   V sums[R][O];
 #pragma GCC unroll 6
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-    for (int o = 0; o < O; ++o) sums[r][o] = from ? kept[r * O + o] : V{};
+    for (int o = 0; o < O; ++o) sums[r][o] = part.from ? kept[r * O + o] : V{};
   Ahead next = ahead;
-  pieces(to - from, [&](int64_t i, auto load, auto) INLINE_LAMBDA {
-    i += from;
+  pieces(part.to - part.from, [&](int64_t i, auto load, auto) INLINE_LAMBDA {
     V weights[O];
 #pragma GCC unroll 4
-    for (int o = 0; o < O; ++o) weights[o] = load(w + o * in + i);
+    for (int o = 0; o < O; ++o) weights[o] = load(w + o * part.step + i);
     if (R > 2) next.fetch();
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
-      V values = load(x + r * in + i);
+      V values = load(x + r * part.in + i);
 #pragma GCC unroll 4
       for (int o = 0; o < O; ++o) sums[r][o] += weights[o] * values;
     }
   });
   ahead = next;
-  if (to < in) {
+  if (part.to < part.in) {
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
@@ -117,53 +126,67 @@ void block(const float* x, const float* w, int64_t from, int64_t to, V* kept, co
   }
 }
 
-// R rows and the outputs of a tile. So many numbers of the rows at a time as stay in the nearest cache while those of the
-// tile come from the next.
+// R rows of the input times those of the weight.
 template <int R>
-void tile(const float* x, const float* w, const float* bias, float* y, int64_t outputs, int64_t in, const Product& p,
-          Ahead& ahead) {
-  V kept[R * kTile];
-  for (int64_t from = 0; from < in; from += kAtOnce) {
-    int64_t to = std::min(in, from + kAtOnce), o = 0;
-    for (; o + 4 <= outputs; o += 4)
-      block<R, 4>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, p, ahead);
-    for (; o < outputs; ++o)
-      block<R, 1>(x, w + o * in, from, to, kept + R * o, bias ? bias + o : nullptr, y + o, in, p, ahead);
-  }
+void blocks_of(const float* x, const float* w, int64_t outputs, const Part& part, V* kept, const float* bias, float* y,
+               const Product& p, Ahead& ahead) {
+  int64_t o = 0;
+  for (; o + 4 <= outputs; o += 4)
+    block<R, 4>(x, w + o * part.step, part, kept + R * o, bias ? bias + o : nullptr, y + o, p, ahead);
+  for (; o < outputs; ++o)
+    block<R, 1>(x, w + o * part.step, part, kept + R * o, bias ? bias + o : nullptr, y + o, p, ahead);
 }
 
-// Outputs [first, last) of all rows, in groups of at most kRows rows, as even as they get. `expanded`: room for a tile of
-// the weight.
-void product(const float* x, const Product& p, int64_t first, int64_t last, int64_t rows, int64_t in, float* expanded) {
+// Outputs [first, last) of all rows, in groups of at most kRows rows, as even as they get. `room`: as `room_of` says.
+void product(const float* x, const Product& p, int64_t first, int64_t last, int64_t rows, int64_t in, float* room) {
   const int64_t groups = (rows + kRows - 1) / kRows;
-  const int64_t size = groups == 1 ? 4 : kTile;  // many rows use a tile again and again, few want it near
+  const int64_t outputs = groups == 1 ? 4 : kOutputs;  // many rows use the weight again and again, few want it near
+  const int64_t numbers = 2 * in <= 3 * kNumbers ? in : kNumbers;
   const int64_t step = 4 * LANES * p.row_bytes / (groups * in);  // a tile's bytes, shared out over the steps on one
+  float* expanded = room + groups * kRows * outputs * LANES;
   for (int64_t next; first < last; first = next) {
-    next = std::min(first + size, last);
+    next = std::min(first + outputs, last);
     const uint8_t* stored = p.weight + first * p.row_bytes;
-    Ahead ahead{stored + size * p.row_bytes, step};
-    auto w = (const float*)stored;
-    if (p.expand) {
-      p.expand(stored, expanded, (next - first) * in);
-      w = expanded;
-    }
-    const float* bias = p.bias ? p.bias + first : nullptr;
-    const float* from = x;
-    float* y = p.output + first;
-    for (int64_t group = 0, count; group < groups; ++group, from += count * in, y += count * p.stride) {
-      count = (rows + group) / groups;  // these add up to `rows`
-      switch (count) {
-        case 1: tile<1>(from, w, bias, y, next - first, in, p, ahead); break;
-        case 2: tile<2>(from, w, bias, y, next - first, in, p, ahead); break;
-        case 3: tile<3>(from, w, bias, y, next - first, in, p, ahead); break;
+    Ahead ahead{stored + outputs * p.row_bytes, step};
+    for (int64_t from = 0, to; from < in; from = to) {
+      to = std::min(from + numbers, in);
+      Part part{from, to, in, in};
+      const float* w = (const float*)stored + from;
+      if (p.expand) {
+        part.step = to - from;
+        w = expanded;
+        for (int64_t o = 0; o < next - first; ++o) {
+          const uint8_t *at = stored + o * p.row_bytes + from * p.row_bytes / in, *end = at + part.step * p.row_bytes / in;
+          if (rows <= 2)
+            for (const uint8_t* line = at; line < end; line += 64) __builtin_prefetch(line + kFarAhead, 0, 2);
+          p.expand(at, expanded + o * part.step, part.step);
+        }
+      }
+      const float* bias = p.bias ? p.bias + first : nullptr;
+      const float* of = x + from;
+      float* y = p.output + first;
+      auto kept = (V*)room;
+      for (int64_t group = 0, count; group < groups; ++group) {
+        count = (rows + group) / groups;  // these add up to `rows`
+        switch (count) {
+          case 1: blocks_of<1>(of, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 2: blocks_of<2>(of, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 3: blocks_of<3>(of, w, next - first, part, kept, bias, y, p, ahead); break;
 #if LANES == 16
-        case 4: tile<4>(from, w, bias, y, next - first, in, p, ahead); break;
-        case 5: tile<5>(from, w, bias, y, next - first, in, p, ahead); break;
-        case 6: tile<6>(from, w, bias, y, next - first, in, p, ahead); break;
+          case 4: blocks_of<4>(of, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 5: blocks_of<5>(of, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 6: blocks_of<6>(of, w, next - first, part, kept, bias, y, p, ahead); break;
 #endif
+        }
+        of += count * in, y += count * p.stride, kept += count * outputs;
       }
     }
   }
+}
+
+// Numbers that `product` needs room for: the sums of its rows, and the part of the weight that is expanded.
+int64_t room_of(int64_t rows, int64_t in) {
+  return (rows + kRows) * kOutputs * LANES + kOutputs * std::min(in, 3 * kNumbers / 2);
 }
 
 // `size` numbers, in parts of the norm's size.
@@ -212,7 +235,8 @@ void attend(const Attention& a, const float* queries, const float* keys, const f
   int32_t end = 0;
   for (int64_t r = 0; r < rows; ++r) end = std::max(end, seen[r].places[seen[r].count - 1] + 1);
   Product all{(const uint8_t*)keys, a.dimension * (int64_t)sizeof(float), nullptr, nullptr, scores, end, a.span};
-  product(queries, all, 0, end, rows, a.dimension, nullptr);
+  alignas(64) float sums[kRows * kOutputs * LANES];
+  product(queries, all, 0, end, rows, a.dimension, sums);
   for (int64_t r = 0; r < rows; ++r) {
     float* row = scores + r * a.span;
     const auto [places, count] = seen[r];
@@ -256,4 +280,4 @@ void attend(const Attention& a, const float* queries, const float* keys, const f
   }
 }
 
-constexpr Kernels kKernels{kFormats, product, norm, rotate, gated, softcap, add, attend, kRows};
+constexpr Kernels kKernels{kFormats, product, room_of, norm, rotate, gated, softcap, add, attend, kRows};

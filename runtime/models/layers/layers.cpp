@@ -49,7 +49,7 @@ struct Product {
   float times = 1;
 };
 
-constexpr int64_t kTile = 16;  // outputs of a product that are worked on at once
+constexpr int64_t kTile = 16;  // outputs of a product that a thread takes at once
 
 struct Attention { int64_t span, dimension; float scale, softcap; };
 
@@ -58,7 +58,8 @@ struct Seen { const int32_t* places; int64_t count; };
 
 struct Kernels {
   const Format* formats;  // the last with number -1
-  void (*product)(const float* x, const Product&, int64_t first, int64_t last, int64_t rows, int64_t in, float* expanded);
+  void (*product)(const float* x, const Product&, int64_t first, int64_t last, int64_t rows, int64_t in, float* room);
+  int64_t (*room_of)(int64_t rows, int64_t in);
   void (*norm)(const float* x, const draftcert_norm&, float* y, int64_t size);
   void (*rotate)(const float* x, const float* cosine, const float* sine, float* y, int64_t rotary, int64_t dimension);
   void (*gated)(float* gate, const float* up, int64_t size, float linear, float cubic);
@@ -131,7 +132,7 @@ struct Memory {
   }
 };
 
-struct Room { Memory numbers, expanded; };  // of the rows; and of each thread, a tile of weights
+struct Room { Memory numbers, products; };  // of the rows; and of each thread
 
 int this_thread() {
 #ifdef _OPENMP
@@ -157,13 +158,14 @@ template <size_t N>
 void products(const Kernels& run, const float* x, const Product (&all)[N], int64_t rows, int64_t in, Room& room, int threads) {
   int64_t tiles = 0;
   for (const Product& p : all) tiles += (p.out + kTile - 1) / kTile;
-  float* expanded = room.expanded.of(threads * kTile * in);
+  const int64_t own = (run.room_of(rows, in) + 15) / 16 * 16;
+  float* rooms = room.products.of(threads * own);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t index = 0; index < tiles; ++index) {
     int64_t tile = index;
     const Product* p = all;
     for (int64_t count; tile >= (count = (p->out + kTile - 1) / kTile); ++p) tile -= count;
-    run.product(x, *p, tile * kTile, std::min((tile + 1) * kTile, p->out), rows, in, expanded + this_thread() * kTile * in);
+    run.product(x, *p, tile * kTile, std::min((tile + 1) * kTile, p->out), rows, in, rooms + this_thread() * own);
   }
 }
 

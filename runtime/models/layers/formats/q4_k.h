@@ -6,10 +6,12 @@ inline void q4_k(const uint8_t* from, float* to, int64_t size) {
       const uint8_t* bytes = from + 16 + 16 * part;
       auto [scale, offset] = six_bit_scale(from, from + 4, part);
       auto [next_scale, next_offset] = six_bit_scale(from, from + 4, part + 1);
+      FourBits weight([scale = scale, offset = offset](V q) INLINE_LAMBDA { return scale * q - offset; });
+      FourBits next([scale = next_scale, offset = next_offset](V q) INLINE_LAMBDA { return scale * q - offset; });
       for (int i = 0; i < 32; i += LANES) {
         Integers q = unsigned_bytes(bytes + i);
-        store(to + i, scale * floats(q & 15) - offset);
-        store(to + 32 + i, next_scale * floats(q >> 4) - next_offset);
+        store(to + i, weight(q));
+        store(to + 32 + i, next(q >> 4));
       }
     }
 }
