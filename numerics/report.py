@@ -6,7 +6,9 @@ import base64
 import io
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,6 +23,8 @@ from .sharpness import Reached
 SIDES = ("infimum", "supremum")
 LEAST_SHOWN = 1e-16
 """Distances below it are drawn here."""
+SOLVED_BY = ("cvxpy", "clarabel", "scs", "mpmath", "python-flint", "scipy", "sympy")
+"""Packages whose versions a report tells."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ class ValidationReport:
     reached: tuple[Reached, ...] = ()
     whole: bool = True
     """Whether all rules took part to the profile's end; only then must every mutated formula have been noticed."""
+    judged: Mapping[str, Any] = field(default_factory=dict)
+    """Rules and formulas by their hashes: what the report holds for."""
 
     @property
     def ok(self) -> bool:
@@ -153,7 +159,10 @@ class ValidationReport:
             "profile": self.profile,
             "seed": self.seed,
             "ok": self.ok,
+            "judged": dict(self.judged),
+            "versions": {name: version(name) for name in ("draftcert", *SOLVED_BY)},
             "cases": len(self.outcomes),
+            "searches": len(self.reached),
             "families": [asdict(row) for row in self.table],
             "mutations": [asdict(row) for row in self.mutations],
             "sharpness": [asdict(row) for row in self.sharpness],

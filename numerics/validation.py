@@ -11,12 +11,13 @@ import math
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import version
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,9 @@ EXTREMAL = {"extremal": (1, 2), "extremal tree": (1, 1)}
 SAMPLED_EVERY, SAMPLED_TOKENS, SAMPLED_LEAST, SAMPLED_ERROR = 20, 5, 1e-4, 1e-6
 """One case in so many is also asked how often sampling accepts: of few tokens, since every set of them is a program,
 none of them too unlikely for a solver in double precision. Last, the error that its answer may have."""
-MUTATION_CASES = 5
-"""The first cases of every family also face the mutated formulas."""
+MUTATION_CASES, MORE_MUTATION_CASES = 5, 100
+"""The first cases of every family also face the mutated formulas. While some of those are not noticed, up to so many
+more cases of every family do: which of them a case can notice depends on the rule and candidates that were drawn."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile(33, (2, 3, 3, 4, 5), search_every=31),
+    # Every divergence meets every size: 4 of them have no divisor in common with 5 divergences in every third case.
+    "quick": Profile(33, (2, 3, 4, 5), search_every=31),
     "full": Profile(2000, (2, 3, 4, 5, 6, 7, 8, 30), (1000, 32_000, 262_144), search_every=1),
     "soak": Profile(None, (2, 3, 4, 5, 6, 7, 8, 30, 100)),
 }
@@ -107,35 +110,42 @@ def cases(profile: str, seed: int, rules: Sequence[Rule] | None = None) -> Itera
     """The cases of a profile in a fixed order, without end for `soak`; of the example rules if none are given."""
     plan = PROFILES[profile]
     rules = rules or example_rules()
-    names = list(DIVERGENCES)
     for index in count() if plan.per_family is None else range(plan.per_family):
-        for position, family in enumerate(FAMILIES.values()):
-            draw = random.Random(f"{seed}/{family.name}/{index}")
-            tokens = max(family.least, plan.sizes[index % len(plan.sizes)])
-            rule = rules[(index + position) % len(rules)]
-            candidates = draw.randint(1, min(tokens - 1, 4))
-            if family.name in EXTREMAL and index % 2:  # where a margin bound is attained: all others compete
-                accepted = min(EXTREMAL[family.name][index // 2 % 2], tokens - 1)
-                rule, candidates = RULES["top_m"](accepted), tokens - accepted
-            yield Case(
-                family.name,
-                index,
-                seed,
-                tokens,
-                rule,
-                candidates,
-                divergence=names[index // 3 % len(names)] if index % 3 == 2 else "kl",
-                solver="SCS" if index % 10 == 9 else "CLARABEL",
-                logit_ratio=draw.choice(LOGIT_RATIOS) if rule.needs_logits else None,
-            )
+        yield from _of_every_family(plan, index, seed, rules)
     for index, tokens in enumerate(plan.large):
         yield Case("language model", index, seed, tokens, rules[index % len(rules)], 1 + index)
 
 
-def run_case(case: Case) -> Outcome:
-    """Solve, polish and compare one case, and attack its certificate; a failure is shrunk to a minimal one."""
+def _of_every_family(plan: Profile, index: int, seed: int, rules: Sequence[Rule]) -> Iterator[Case]:
+    names = list(DIVERGENCES)
+    for position, family in enumerate(FAMILIES.values()):
+        draw = random.Random(f"{seed}/{family.name}/{index}")
+        tokens = max(family.least, plan.sizes[index % len(plan.sizes)])
+        rule = rules[(index + position) % len(rules)]
+        candidates = draw.randint(1, min(tokens - 1, 4))
+        if family.name in EXTREMAL and index % 2:  # where a margin bound is attained: all others compete
+            accepted = min(EXTREMAL[family.name][index // 2 % 2], tokens - 1)
+            rule, candidates = RULES["top_m"](accepted), tokens - accepted
+        yield Case(
+            family.name,
+            index,
+            seed,
+            tokens,
+            rule,
+            candidates,
+            divergence=names[index // 3 % len(names)] if index % 3 == 2 else "kl",
+            solver="SCS" if index % 10 == 9 else "CLARABEL",
+            logit_ratio=draw.choice(LOGIT_RATIOS) if rule.needs_logits else None,
+        )
+
+
+def run_case(case: Case, mutated: bool = False) -> Outcome:
+    """Solve, polish and compare one case, and attack its certificate; a failure is shrunk to a minimal one.
+
+    `mutated`: it faces the mutated formulas whatever its number.
+    """
     row = make_row(FAMILIES[case.family], case.seed, case.index, case.tokens)
-    outcome = _outcome(case, row)
+    outcome = _outcome(case, row, mutated)
     if outcome.failure is None or case.tokens > ALL_CHOICES:
         return outcome
 
@@ -156,15 +166,15 @@ def reproduce(failure: Mapping[str, Any]) -> Outcome:
     return _outcome(case, read_row(failure["probabilities"]))
 
 
-def _outcome(case: Case, row: ExactRow) -> Outcome:
+def _outcome(case: Case, row: ExactRow, mutated: bool = False) -> Outcome:
     try:
-        return _compare(case, row)
+        return _compare(case, row, mutated)
     except Exception as error:  # a crash is a finding like any other, and a run of hours outlives it
         failure = case.values | {"error": f"{type(error).__name__}: {error}", "probabilities": row.text}
         return Outcome(case.key, case.family, "", 0.0, None, failure=failure)
 
 
-def _compare(case: Case, row: ExactRow) -> Outcome:
+def _compare(case: Case, row: ExactRow, mutated: bool) -> Outcome:
     divergence = DIVERGENCES[case.divergence]()
     ratio = None if case.logit_ratio is None else Fraction(case.logit_ratio)
     found = certificate_of_row(row, case.rule, case.candidates, AGREED_DIGITS, ratio)
@@ -186,7 +196,7 @@ def _compare(case: Case, row: ExactRow) -> Outcome:
     if small:
         solved = Solved(row, accepted, case.candidates, optimum, divergence)
         digits += [d for f in COMPARED.values() if (d := agreement(f, solved)) is not None]
-        if case.index < MUTATION_CASES or case.family in EXTREMAL or case.divergence != "kl":
+        if mutated or case.index < MUTATION_CASES or case.family in EXTREMAL or case.divergence != "kl":
             caught = _caught(solved)
     worst = float(min(digits))
     solver_digits = _solver_digits(optimum, solutions)
@@ -311,8 +321,8 @@ def validate(
         known = {each.key: each for each in map(_read, saved)}
         wanted: list[str] = []
 
-        def unknown() -> Iterator[Case | Search]:
-            for task in chain(attacked, cases(profile, seed, chosen)):
+        def unknown(tasks: Iterable[Case | Search]) -> Iterator[Case | Search]:
+            for task in tasks:
                 if time.monotonic() > deadline:
                     return
                 wanted.append(task.key)
@@ -321,23 +331,33 @@ def validate(
                 else:
                     yield task
 
-        processes = processes or os.cpu_count() or 1
-        for each in run_tasks(unknown(), alike(run), lambda task: task.key, processes=processes, ray=ray, fork=True):
-            found[each.key] = each
-            if save:
-                save(asdict(each))
-            if progress:
-                progress(len(found), total)
+        def go_through(tasks: Iterable[Case | Search], mutated: bool = False) -> ValidationReport:
+            work = alike(partial(run, mutated=mutated))
+            for each in run_tasks(unknown(tasks), work, lambda task: task.key, processes=workers, ray=ray, fork=True):
+                found[each.key] = each
+                if save:
+                    save(asdict(each))
+                if progress:
+                    progress(len(found), total and max(total, len(found)))
+            in_order = [found[key] for key in wanted]
+            return ValidationReport(
+                profile,
+                seed,
+                tuple(each for each in in_order if isinstance(each, Outcome)),
+                tuple(each for each in in_order if isinstance(each, Reached)),
+                whole=rules is None and plan.per_family is not None,
+                judged={name: head[name] for name in ("rules", "formulas")},
+            )
+
+        workers = processes or os.cpu_count() or 1
+        report = go_through(chain(attacked, cases(profile, seed, chosen)))
+        more = iter(range(plan.per_family or 0, (plan.per_family or 0) + MORE_MUTATION_CASES))
+        while any(row.missed for row in report.mutations) and (indexes := list(islice(more, MUTATION_CASES))):
+            further = (_of_every_family(plan, index, seed, chosen) for index in indexes)
+            report = go_through(chain.from_iterable(further), mutated=True)
     if progress:
-        progress(len(found), total)
-    in_order = [found[key] for key in wanted]
-    return ValidationReport(
-        profile,
-        seed,
-        tuple(each for each in in_order if isinstance(each, Outcome)),
-        tuple(each for each in in_order if isinstance(each, Reached)),
-        whole=rules is None and plan.per_family is not None,
-    )
+        progress(len(found), total and len(found))
+    return report
 
 
 def _read(values: dict[str, Any]) -> Outcome | Reached:
@@ -345,10 +365,10 @@ def _read(values: dict[str, Any]) -> Outcome | Reached:
     return Reached(**values) if "bound" in values else Outcome(**values)
 
 
-def run(task: Case | Search) -> Outcome | Reached:
-    """One case or one search."""
+def run(task: Case | Search, mutated: bool = False) -> Outcome | Reached:
+    """One case or one search; `mutated` as for a case."""
     if isinstance(task, Case):
-        return run_case(task)
+        return run_case(task, mutated)
     try:
         return search(task)
     except Exception as error:  # as for a case

@@ -25,7 +25,7 @@ from draftcert.theory import DraftcertError, parse_rule
 @pytest.fixture
 def small(monkeypatch):
     """A profile of a few cases; the command line's are larger."""
-    monkeypatch.setitem(PROFILES, "small", Profile(2, (2, 3)))
+    monkeypatch.setitem(PROFILES, "small", Profile(2, (4,)))
     return "small"
 
 
@@ -44,12 +44,12 @@ def test_agrees_and_reports(small, tmp_path):
     report = validate(small, 1, processes=1, progress=lambda done, total: calls.append((done, total)))
     assert not report.failures
     assert calls[-1] == (len(report.outcomes), len(report.outcomes))
+    assert len(report.outcomes) > PROFILES["small"].per_family * len(FAMILIES)  # so few do not notice every mutant
     assert {row.family for row in report.table} == set(FAMILIES)
     assert min(row.worst_digits for row in report.table) >= 50
     assert {row.formula for row in report.mutations} == set(COMPARED)
     assert all(row.mutants >= 10 for row in report.mutations)
-    assert report.ok == (not any(row.missed for row in report.mutations))
-    assert dataclasses.replace(report, whole=False).ok  # fewer rules, or a soak that ends when it may
+    assert report.ok
     data, page = report.write(tmp_path)
     assert json.loads(data.read_text())["cases"] == len(report.outcomes)
     assert all(family in page.read_text() for family in FAMILIES)
