@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, cast
 
 import mpmath
@@ -97,21 +98,21 @@ def compare(
     -1
     """
     if threshold.is_Rational:
-        return int(sympy.sign(number - threshold))
+        return bool(number > threshold) - bool(number < threshold)
     if threshold.is_positive:
-        if not number.is_positive:
+        if number <= 0:
             return -1
-        ratio = logarithms(sympy.log(number) - sympy.log(threshold), entropy)
-        if ratio is not None:
-            return sign(ratio)
+        above = [(sympy.Integer(1), number)] if number.is_Rational else logarithms(sympy.log(number), entropy)
+        below = logarithms(sympy.log(threshold), entropy)
+        if above is not None and below is not None:
+            return sign(above + [(-coefficient, base) for coefficient, base in below])
     raise DraftcertError(f"cannot decide whether {number} reaches the threshold {threshold}")
 
 
 def logarithms(expression: sympy.Expr, entropy: Callable[[sympy.Expr], Logarithms] | None = None) -> Logarithms | None:
     """An expression as a rational combination of logarithms of rationals; None when it is none."""
     found: Logarithms = []
-    for term in sympy.Add.make_args(sympy.expand_log(expression, force=True)):
-        coefficient, factor = term.as_coeff_Mul()
+    for coefficient, factor in _terms(expression):
         if isinstance(factor, Entropy) and entropy is not None:
             found += [(coefficient * weight, base) for weight, base in entropy(factor.args[0])]  # type: ignore[arg-type]
         elif isinstance(factor, sympy.log) and factor.args[0].is_Rational:
@@ -119,6 +120,12 @@ def logarithms(expression: sympy.Expr, entropy: Callable[[sympy.Expr], Logarithm
         elif coefficient != 0:
             return None
     return found
+
+
+@lru_cache(maxsize=10_000)
+def _terms(expression: sympy.Expr) -> tuple[tuple[Any, Any], ...]:
+    """Coefficients and factors; kept, since a threshold is compared with the probabilities of many rows."""
+    return tuple(term.as_coeff_Mul() for term in sympy.Add.make_args(sympy.expand_log(expression, force=True)))
 
 
 def sign(combination: Logarithms) -> int:
