@@ -7,8 +7,9 @@ its parameters, that has all of them; it is drawn at random, the same in every r
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import sympy
 from flint import arb
@@ -85,29 +86,43 @@ def _solved(equations: list[Expression], source: random.Random) -> tuple[Point, 
     for each in equations:
         equation = sympy.expand(each.xreplace(solved))
         if equation.has(sympy.log):
-            equation = sympy.expand_log(equation, force=True)
-        ways = [way for symbol in sorted(equation.free_symbols, key=str) for way in _ways(equation, symbol)]
+            equation = sympy.expand(sympy.expand_log(equation, force=True))
+        ways = [
+            way
+            for symbol in sorted(equation.free_symbols, key=sympy.default_sort_key)
+            for way in _ways(equation, symbol)
+        ]
         if ways:
-            symbol, value = source.choice(ways)
+            symbol, solve = source.choice(ways)
+            value = solve()
             solved = {known: found.xreplace({symbol: value}) for known, found in solved.items()} | {symbol: value}
         else:
             left.append(each)
     return solved, left
 
 
-def _ways(equation: Expression, symbol: sympy.Symbol) -> Iterator[tuple[sympy.Symbol, Expression]]:
-    """The symbol by the others, where the equation is linear in a power or the logarithm of it."""
+def _ways(equation: Expression, symbol: sympy.Symbol) -> Iterator[tuple[sympy.Symbol, Callable[[], Expression]]]:
+    """What gives the symbol by the others, where the equation, a sum of products, is linear in a power or the logarithm
+    of it.
+    """
     place = sympy.Dummy("x", positive=True)
     log, powers = sympy.log(symbol), {each.exp for each in equation.atoms(sympy.Pow) if each.base == symbol}
     unknowns: list[Expression] = [log] if log in equation.atoms(sympy.log) else []
     unknowns += [symbol ** (powers.pop() if powers else 1)] if len(powers) < 2 else []
     for unknown in unknowns:
         linear = equation.xreplace({unknown: place})
-        slope = sympy.diff(linear, place)
-        if linear.has(symbol) or slope.has(place) or slope == 0:
+        if linear.has(symbol):
             continue
-        value = sympy.expand((slope * place - linear) / slope)
-        yield symbol, sympy.exp(value) if unknown == log else value ** (1 / unknown.as_base_exp()[1])
+        slope = sympy.Add(*(term / place for term in sympy.Add.make_args(linear) if term.has(place)))
+        if slope.has(place) or slope == 0:
+            continue
+        yield symbol, partial(_root, linear, slope, place, unknown)
+
+
+def _root(linear: Expression, slope: Expression, place: sympy.Dummy, unknown: Expression) -> Expression:
+    """The symbol of which `unknown`, a power or its logarithm, stands at `place`, where `linear` is zero."""
+    value = sympy.expand((slope * place - linear) / slope)
+    return sympy.exp(value) if isinstance(unknown, sympy.log) else value ** (1 / unknown.as_base_exp()[1])
 
 
 def _draw_integer(each: Range, point: Point, source: random.Random) -> bool:
