@@ -7,8 +7,10 @@ from pathlib import Path
 import mpmath
 import pytest
 import torch
+import triton.language as tl
 from torch.utils._python_dispatch import TorchDispatchMode
-from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime import interpreter
+from triton.runtime.interpreter import GridExecutor, InterpretedFunction
 
 from draftcert.numerics import certificate
 from draftcert.runtime.rows import operators, reference
@@ -18,6 +20,26 @@ from draftcert.runtime.rows.program import encoded, program
 from draftcert.theory import DraftcertError, parse_rule
 
 INF = torch.inf
+
+
+@pytest.fixture(autouse=True)
+def language_is_patched_once_a_launch(monkeypatch):
+    """The interpreter does it anew at each call of a device function, which takes half of the time."""
+    patch, launched, patched = interpreter._patch_lang, GridExecutor.__call__, set()
+
+    def once(function):
+        modules = frozenset(name for name, value in function.__globals__.items() if value in (tl, tl.core))
+        if modules in patched:
+            return interpreter._LangPatchScope()
+        patched.add(modules)
+        return patch(function)
+
+    def launch_anew(kernel, *arguments, **options):
+        patched.clear()
+        return launched(kernel, *arguments, **options)
+
+    monkeypatch.setattr(interpreter, "_patch_lang", once)
+    monkeypatch.setattr(GridExecutor, "__call__", launch_anew)
 
 
 def random(rows, size, dtype=torch.float32, spread=3.0, seed=0):
