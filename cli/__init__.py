@@ -1,5 +1,7 @@
 """The command line `draftcert`: one command a file, each a thin reading of what a layer returns."""
 
+import atexit
+import gc
 import os
 import shutil
 import sys
@@ -57,6 +59,8 @@ def main(program: typer.Typer = app) -> NoReturn:
     command line's reader, of the system and of too large input. Any other is a fault of the program and shows where it
     is.
     """
+    # At its end Python would look for garbage in all of torch and transformers, for a second.
+    atexit.register(gc.freeze)
     try:
         status = _run(program)
     except BrokenPipeError:  # as with `| head`

@@ -6,6 +6,7 @@ Only here: the package itself imports neither jaxtyping nor beartype.
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import sys
 from collections.abc import Callable
@@ -89,6 +90,14 @@ class _Finder:
 
 
 sys.meta_path.insert(0, _Finder)
+
+gc.disable()  # what is loaded until the tests are collected stays to the end: torch, transformers, sympy
+
+
+def pytest_collection_finish() -> None:
+    """No search for garbage goes through all of that."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(name="checked")

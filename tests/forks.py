@@ -10,10 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 SERVE = """
-import importlib, json, os, runpy, sys
+import gc, importlib, json, os, runpy, sys
 
+gc.disable()
 for name in sys.argv[1:]:
     importlib.import_module(name)
+gc.freeze()  # a program that looked there for garbage would copy all of it
+gc.enable()
 print("ready", flush=True)
 for line in sys.stdin:
     command, *files = json.loads(line)
