@@ -51,6 +51,7 @@ _OF_TYPE: dict[str, dict[str, Any]] = {
     **{kind: {"mamba_n_heads": 4, "mamba_d_head": 16} for kind in ("bamba", "granitemoehybrid")},
     **{kind: {"head_dim": 8} for kind in ("hunyuan_v1_dense", "hunyuan_v1_moe", "ministral")},
     **{kind: {"is_decoder": True} for kind in ("bert", "roberta", "rembert", "electra")},
+    "blt": {"encoder_hash_byte_group_vocab": 60},
     "dots1": {"n_shared_experts": 1},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
