@@ -159,8 +159,9 @@ class _Case:
     def _stated(self, rule: Rule, end: End) -> Iterator[MarginBound]:
         """The bounds of all theorems that hold in this case."""
         for stated in _rule_bounds():
-            parameters = parameters_of(rule, stated.rule)
-            if stated.end is not end or stated.known != self.known or parameters is None:
+            if stated.end is not end or stated.known != self.known:
+                continue
+            if (parameters := parameters_of(rule, stated.rule)) is None:
                 continue
             values = self.all_values(stated, parameters)
             if _holds(stated, rule, values):
@@ -296,9 +297,10 @@ def _sign(left: Any, right: Any) -> int:
     """Of `left - right`, exactly: numbers, infinities, or rational combinations of logarithms."""
     if left == right:
         return 0
-    combination = logarithms(left - right)
-    if combination is not None:
-        return sign(combination)
+    if not (left.is_Rational and right.is_Rational):
+        combination = logarithms(left - right)
+        if combination is not None:
+            return sign(combination)
     return 1 if left > right else -1
 
 
