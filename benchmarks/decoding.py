@@ -299,10 +299,14 @@ def as_json(report: dict[str, Any]) -> str:
 
 def as_markdown(report: dict[str, Any]) -> str:
     machine, settings = report["machine"], report["settings"]
+    versions: dict[str, list[str]] = defaultdict(list)
+    for name, version in machine.get("competitors", {}).items():
+        versions[version].append(name)
     lines = [
         f"{settings['model']} in {settings['dtype']} on {machine['processor']}, {machine['threads']} threads, "
         f"torch {machine['torch']}, transformers {machine['transformers']}; {len(report['rows'])} prompts, "
         f"{settings['new']} new tokens at most.",
+        *(f"\n{', '.join(names)}: {version}, on {settings['file']}." for version, names in versions.items()),
         "",
         "| mode | tokens/s | x greedy (95 %) | tokens/pass | nodes | of possible | not a model's pass | identical |",
         "|---|---|---|---|---|---|---|---|",

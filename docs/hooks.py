@@ -35,6 +35,7 @@ MEASUREMENTS = {
     "decoding-policies": "Shapes of trees",
     "decoding-modes": "Other drafters and forward passes",
     "decoding-sizes": "Sizes of trees",
+    "decoding-competitors": "Beside other programs",
     "kernels": "Kernels for rows of logits",
 }
 """Tables in `benchmarks/results`, with their titles."""
@@ -201,6 +202,8 @@ def command_of(name: str, results: dict[str, Any]) -> str:
     words = ["python benchmarks/decoding.py prompts.jsonl"]
     words += [f"--per-category {settings['per_category']}"] if settings["per_category"] else []
     words += [f'--only "{only}"' for only in settings["only"]] + [f'--skip "{skip}"' for skip in settings["skip"]]
+    if settings.get("file"):
+        words.append(f"--file {settings['file']} --llama-python PYTHON --openvino-python PYTHON")
     return " ".join(words)
 
 
