@@ -58,7 +58,6 @@ from draftcert.support.files import json_lines, write_whole
 BASELINE = "transformers greedy"
 SIZES = (2, 4, 8, 16, 32)
 """Fixed numbers of nodes: no machine may have one that is more than 5 % faster than the default."""
-PYTHONS = {"llama_python": "llama-cpp-python", "openvino_python": "openvino-genai"}
 COMPETITORS = {
     "llama.cpp greedy": "llama_python",
     "llama.cpp prompt lookup": "llama_python",
@@ -339,8 +338,8 @@ def main() -> int:
     parser.add_argument("--all-modes", action="store_true", help="the policies of trees, too")
     parser.add_argument("--cuda-graphs", action="store_true", help="passes of fixed shapes, recorded as CUDA graphs")
     parser.add_argument("--file", type=Path, help="what llama.cpp and openvino-genai decode: a GGUF file of the model")
-    for option, package in PYTHONS.items():
-        parser.add_argument(f"--{option.replace('_', '-')}", type=Path, help=f"a Python that has {package}")
+    parser.add_argument("--llama-python", type=Path, help="a Python that has llama-cpp-python")
+    parser.add_argument("--openvino-python", type=Path, help="a Python that has openvino-genai")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "decoding.json")
     options = parser.parse_args()
     target = load_model(options.model, options.dtype, options.device)
@@ -354,7 +353,7 @@ def main() -> int:
     for mode in make_modes(target, *chosen):
         mode.run(prompts[0][1].token_ids(target.tokenizer)[:32], 8)
     modes = make_modes(target, *chosen)
-    settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts", *PYTHONS)}
+    settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts", *COMPETITORS.values())}
     settings["file"] = options.file and options.file.name
     settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
     options.output.parent.mkdir(parents=True, exist_ok=True)

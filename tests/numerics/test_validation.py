@@ -44,7 +44,7 @@ def test_agrees_and_reports(small, tmp_path):
     report = validate(small, 1, processes=1, progress=lambda done, total: calls.append((done, total)))
     assert not report.failures
     assert calls[-1] == (len(report.outcomes), len(report.outcomes))
-    assert len(report.outcomes) > PROFILES["small"].per_family * len(FAMILIES)  # so few do not notice every mutant
+    assert len(report.outcomes) > 2 * len(FAMILIES)  # so few do not notice every mutant
     assert {row.family for row in report.table} == set(FAMILIES)
     assert min(row.worst_digits for row in report.table) >= 50
     assert {row.formula for row in report.mutations} == set(COMPARED)
