@@ -353,7 +353,9 @@ def main() -> int:
     for mode in make_modes(target, *chosen):
         mode.run(prompts[0][1].token_ids(target.tokenizer)[:32], 8)
     modes = make_modes(target, *chosen)
-    settings = {key: value for key, value in vars(options).items() if key not in ("output", "prompts", *COMPETITORS.values())}
+    settings = {
+        key: value for key, value in vars(options).items() if key not in ("output", "prompts", *COMPETITORS.values())
+    }
     settings["file"] = options.file and options.file.name
     settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
     options.output.parent.mkdir(parents=True, exist_ok=True)
