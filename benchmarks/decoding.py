@@ -376,7 +376,7 @@ def main() -> int:
                 "torch": torch.__version__,
                 "transformers": transformers.__version__,
                 "python": platform.python_version(),
-                "competitors": {name: competitor.version for name, competitor in competitors.items()},
+                "competitors": {mode.name: competitors[mode.name].version for mode in modes if mode.own_arithmetic},
             },
             "settings": settings,
             "summary": {mode.name: summarise(rows, mode.name) for mode in modes},

@@ -36,6 +36,8 @@ MEASUREMENTS = {
     "decoding-modes": "Other drafters and forward passes",
     "decoding-sizes": "Sizes of trees",
     "decoding-competitors": "Beside other programs",
+    "decoding-bfloat16": "Beside llama.cpp, in bfloat16",
+    "decoding-float32": "Beside llama.cpp, in float32",
     "kernels": "Kernels for rows of logits",
 }
 """Tables in `benchmarks/results`, with their titles."""
@@ -200,10 +202,13 @@ def command_of(name: str, results: dict[str, Any]) -> str:
         return f"draftcert bench kernels --threads {results['threads']} --rounds {results['rounds']}"
     settings = results["settings"]
     words = ["python benchmarks/decoding.py prompts.jsonl"]
+    words += [f"--model {settings['model']}"] if settings["model"] != "smollm2" else []
     words += [f"--per-category {settings['per_category']}"] if settings["per_category"] else []
     words += [f'--only "{only}"' for only in settings["only"]] + [f'--skip "{skip}"' for skip in settings["skip"]]
     if settings.get("file"):
-        words.append(f"--file {settings['file']} --llama-python PYTHON --openvino-python PYTHON")
+        words.append(f"--file {settings['file']}")
+        others = " ".join(results["machine"]["competitors"])
+        words += [f"--{other}-python PYTHON" for other in ("llama", "openvino") if other in others]
     return " ".join(words)
 
 
