@@ -5,7 +5,7 @@ VENV := .venv
 LOCK ?=
 BIN := $(VENV)/bin
 APT := apt-get update -qq && apt-get install -y -qq --no-install-recommends
-SOURCES := $(shell git ls-files --cached --others --exclude-standard '*.py' '*.h' '*.cpp' 2>/dev/null)
+SOURCES := $(shell git ls-files --cached --others --exclude-standard 2>/dev/null)
 
 .PHONY: help demo test sanitize install proofs documents theory site engines clean FORCE
 
