@@ -23,7 +23,10 @@ constexpr int64_t kOutputs = 8;  // rows of the weight that are worked on at onc
 // Numbers of a row that are worked on at once: with kRows and kOutputs rows 28 KiB, so that all stay in the nearest cache.
 // A whole number of any format's blocks.
 constexpr int64_t kNumbers = 512;
-constexpr int64_t kFarAhead = 8192;  // bytes that memory takes at most while so many are expanded and multiplied
+constexpr int64_t kFarAhead = 8192;  // how many bytes before it is expanded a weight is asked of memory
+
+// A row that is little longer is not divided.
+constexpr int64_t numbers_at_once(int64_t in) { return 2 * in <= 3 * kNumbers ? in : kNumbers; }
 
 // By gguf's numbers.
 constexpr Format kFormats[] = {
@@ -61,7 +64,7 @@ INLINE V hyperbolic_tangent(V x) {
 
 // The bytes of the weight that are needed next: fetched in steps while others are multiplied, so that memory and
 // arithmetic work at once. One or two rows leave the arithmetic idle: then it is faster to let the processor fetch what
-// is multiplied as it is, and what is expanded is fetched before it is (`product`).
+// is multiplied as it is, and what is expanded is fetched before it is (`expand`).
 struct Ahead {
   const uint8_t* at;
   int64_t step;
@@ -126,9 +129,9 @@ void block(const float* x, const float* w, const Part& part, V* kept, const floa
   }
 }
 
-// R rows of the input times those of the weight.
+// R rows of the input times `outputs` rows of the weight.
 template <int R>
-void blocks_of(const float* x, const float* w, int64_t outputs, const Part& part, V* kept, const float* bias, float* y,
+void tile(const float* x, const float* w, int64_t outputs, const Part& part, V* kept, const float* bias, float* y,
                const Product& p, Ahead& ahead) {
   int64_t o = 0;
   for (; o + 4 <= outputs; o += 4)
@@ -137,11 +140,19 @@ void blocks_of(const float* x, const float* w, int64_t outputs, const Part& part
     block<R, 1>(x, w + o * part.step, part, kept + R * o, bias ? bias + o : nullptr, y + o, p, ahead);
 }
 
+// The part of `outputs` rows of the weight, one after the other; `far_ahead`: memory is asked for what comes later.
+void expand(const Product& p, const uint8_t* stored, int64_t outputs, const Part& part, float* to, bool far_ahead) {
+  const int64_t begin = part.from * p.row_bytes / part.in, end = part.to * p.row_bytes / part.in;
+  for (int64_t o = 0; o < outputs; ++o, stored += p.row_bytes, to += part.step) {
+    for (int64_t line = begin; far_ahead && line < end; line += 64) __builtin_prefetch(stored + line + kFarAhead, 0, 2);
+    p.expand(stored + begin, to, part.step);
+  }
+}
+
 // Outputs [first, last) of all rows, in groups of at most kRows rows, as even as they get. `room`: as `room_of` says.
 void product(const float* x, const Product& p, int64_t first, int64_t last, int64_t rows, int64_t in, float* room) {
   const int64_t groups = (rows + kRows - 1) / kRows;
   const int64_t outputs = groups == 1 ? 4 : kOutputs;  // many rows use the weight again and again, few want it near
-  const int64_t numbers = 2 * in <= 3 * kNumbers ? in : kNumbers;
   const int64_t step = 4 * LANES * p.row_bytes / (groups * in);  // a tile's bytes, shared out over the steps on one
   float* expanded = room + groups * kRows * outputs * LANES;
   for (int64_t next; first < last; first = next) {
@@ -149,36 +160,31 @@ void product(const float* x, const Product& p, int64_t first, int64_t last, int6
     const uint8_t* stored = p.weight + first * p.row_bytes;
     Ahead ahead{stored + outputs * p.row_bytes, step};
     for (int64_t from = 0, to; from < in; from = to) {
-      to = std::min(from + numbers, in);
+      to = std::min(from + numbers_at_once(in), in);
       Part part{from, to, in, in};
       const float* w = (const float*)stored + from;
       if (p.expand) {
         part.step = to - from;
         w = expanded;
-        for (int64_t o = 0; o < next - first; ++o) {
-          const uint8_t *at = stored + o * p.row_bytes + from * p.row_bytes / in, *end = at + part.step * p.row_bytes / in;
-          if (rows <= 2)
-            for (const uint8_t* line = at; line < end; line += 64) __builtin_prefetch(line + kFarAhead, 0, 2);
-          p.expand(at, expanded + o * part.step, part.step);
-        }
+        expand(p, stored, next - first, part, expanded, rows <= 2);
       }
       const float* bias = p.bias ? p.bias + first : nullptr;
-      const float* of = x + from;
+      const float* input = x + from;
       float* y = p.output + first;
       auto kept = (V*)room;
       for (int64_t group = 0, count; group < groups; ++group) {
         count = (rows + group) / groups;  // these add up to `rows`
         switch (count) {
-          case 1: blocks_of<1>(of, w, next - first, part, kept, bias, y, p, ahead); break;
-          case 2: blocks_of<2>(of, w, next - first, part, kept, bias, y, p, ahead); break;
-          case 3: blocks_of<3>(of, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 1: tile<1>(input, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 2: tile<2>(input, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 3: tile<3>(input, w, next - first, part, kept, bias, y, p, ahead); break;
 #if LANES == 16
-          case 4: blocks_of<4>(of, w, next - first, part, kept, bias, y, p, ahead); break;
-          case 5: blocks_of<5>(of, w, next - first, part, kept, bias, y, p, ahead); break;
-          case 6: blocks_of<6>(of, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 4: tile<4>(input, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 5: tile<5>(input, w, next - first, part, kept, bias, y, p, ahead); break;
+          case 6: tile<6>(input, w, next - first, part, kept, bias, y, p, ahead); break;
 #endif
         }
-        of += count * in, y += count * p.stride, kept += count * outputs;
+        input += count * in, y += count * p.stride, kept += count * outputs;
       }
     }
   }
@@ -186,7 +192,7 @@ void product(const float* x, const Product& p, int64_t first, int64_t last, int6
 
 // Numbers that `product` needs room for: the sums of its rows, and the part of the weight that is expanded.
 int64_t room_of(int64_t rows, int64_t in) {
-  return (rows + kRows) * kOutputs * LANES + kOutputs * std::min(in, 3 * kNumbers / 2);
+  return (rows + kRows) * kOutputs * LANES + kOutputs * numbers_at_once(in);
 }
 
 // `size` numbers, in parts of the norm's size.
