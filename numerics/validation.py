@@ -99,7 +99,8 @@ class Profile:
 
 
 PROFILES = {
-    # Every divergence meets every size: 4 of them have no divisor in common with 5 divergences in every third case.
+    # Every third case takes the next of five divergences. Were the number of sizes divisible by 3 or 5, some divergences
+    # would never meet some sizes.
     "quick": Profile(33, (2, 3, 4, 5), search_every=31),
     "full": Profile(2000, (2, 3, 4, 5, 6, 7, 8, 30), (1000, 32_000, 262_144), search_every=1),
     "soak": Profile(None, (2, 3, 4, 5, 6, 7, 8, 30, 100)),

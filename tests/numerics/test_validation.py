@@ -20,12 +20,13 @@ from draftcert.numerics.row import read_row
 from draftcert.numerics.sharpness import searches
 from draftcert.numerics.validation import PROFILES, Case, Profile, _solver_digits, cases, reproduce, run_case
 from draftcert.theory import DraftcertError, parse_rule
+from draftcert.theory.presets import example_rules
 
 
 @pytest.fixture
 def small(monkeypatch):
     """A profile of a few cases; the command line's are larger."""
-    monkeypatch.setitem(PROFILES, "small", Profile(2, (4,)))
+    monkeypatch.setitem(PROFILES, "small", Profile(2, (2, 3, 4, 5)))
     return "small"
 
 
@@ -50,8 +51,14 @@ def test_agrees_and_reports(small, tmp_path):
     assert {row.formula for row in report.mutations} == set(COMPARED)
     assert all(row.mutants >= 10 for row in report.mutations)
     assert report.ok
+    few = dataclasses.replace(report, outcomes=report.outcomes[: len(FAMILIES)])
+    assert any(row.missed for row in few.mutations)
+    assert not few.ok
+    assert dataclasses.replace(few, whole=False).ok  # fewer rules, or a soak that ends when it may
     data, page = report.write(tmp_path)
-    assert json.loads(data.read_text())["cases"] == len(report.outcomes)
+    assert (document := json.loads(data.read_text()))["cases"] == len(report.outcomes)
+    assert document["judged"]["rules"] == [[str(rule), rule.sha256] for rule in example_rules()]
+    assert set(COMPARED) >= set(document["judged"]["formulas"])
     assert all(family in page.read_text() for family in FAMILIES)
     assert "data:image/png;base64,iVBOR" in page.read_text()
 
