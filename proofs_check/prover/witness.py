@@ -102,8 +102,9 @@ def _solved(equations: list[Expression], source: random.Random) -> tuple[Point, 
 
 
 def _ways(equation: Expression, symbol: sympy.Symbol) -> Iterator[tuple[sympy.Symbol, Callable[[], Expression]]]:
-    """What gives the symbol by the others, where the equation, a sum of products, is linear in a power or the logarithm
-    of it.
+    """The ways to solve an equation, a sum of products, for the symbol: it is linear in a power or the logarithm of it.
+
+    Each comes with the symbol and is computed when it is called.
     """
     place = sympy.Dummy("x", positive=True)
     log, powers = sympy.log(symbol), {each.exp for each in equation.atoms(sympy.Pow) if each.base == symbol}
@@ -120,7 +121,7 @@ def _ways(equation: Expression, symbol: sympy.Symbol) -> Iterator[tuple[sympy.Sy
 
 
 def _root(linear: Expression, slope: Expression, place: sympy.Dummy, unknown: Expression) -> Expression:
-    """The symbol of which `unknown`, a power or its logarithm, stands at `place`, where `linear` is zero."""
+    """The symbol that makes `linear` zero, in which `place` stands for `unknown`: a power or the logarithm of it."""
     value = sympy.expand((slope * place - linear) / slope)
     return sympy.exp(value) if isinstance(unknown, sympy.log) else value ** (1 / unknown.as_base_exp()[1])
 

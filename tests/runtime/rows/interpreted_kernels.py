@@ -28,7 +28,7 @@ def language_is_patched_once_a_launch(monkeypatch):
     patch, launched, patched = interpreter._patch_lang, GridExecutor.__call__, set()
 
     def once(function):
-        modules = frozenset(name for name, value in function.__globals__.items() if value in (tl, tl.core))
+        modules = frozenset(name for name, value in function.__globals__.items() if value is tl or value is tl.core)
         if modules in patched:
             return interpreter._LangPatchScope()
         patched.add(modules)
