@@ -92,6 +92,8 @@ class Profile:
 
     per_family: int | None
     sizes: tuple[int, ...]
+    """In turn. As every third case takes the next of five divergences, their number must have no divisor in common with
+    3 or 5: else some divergences would never meet some sizes."""
     large: tuple[int, ...] = ()
     """Vocabularies of the last cases, with heavy-tailed logits only."""
     search_every: int | None = None
@@ -99,11 +101,9 @@ class Profile:
 
 
 PROFILES = {
-    # Every third case takes the next of five divergences. Were the number of sizes divisible by 3 or 5, some divergences
-    # would never meet some sizes.
     "quick": Profile(33, (2, 3, 4, 5), search_every=31),
     "full": Profile(2000, (2, 3, 4, 5, 6, 7, 8, 30), (1000, 32_000, 262_144), search_every=1),
-    "soak": Profile(None, (2, 3, 4, 5, 6, 7, 8, 30, 100)),
+    "soak": Profile(None, (2, 3, 4, 5, 6, 7, 8, 9, 10, 30, 100)),
 }
 
 

@@ -3,6 +3,7 @@ import json
 import random
 import sys
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from draftcert.numerics.agreement import COMPARED, solve_row
 from draftcert.numerics.attack import attack, is_rejected
 from draftcert.numerics.balls import to_mpf
 from draftcert.numerics.certificate import certificate
+from draftcert.numerics.divergence import DIVERGENCES
 from draftcert.numerics.families import FAMILIES, make_row
 from draftcert.numerics.program import Solution
 from draftcert.numerics.row import read_row
@@ -38,6 +40,15 @@ def test_families_are_distributions_and_reproducible():
             assert len(row) == tokens
             assert sum(row.weights) == row.total
             assert row == make_row(family, 0, index, tokens)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_divergence_meets_every_size(name, monkeypatch):
+    sizes = PROFILES[name].sizes
+    monkeypatch.setitem(PROFILES, "endless", Profile(None, sizes))
+    drawn = islice(cases("endless", 0), 3 * len(DIVERGENCES) * len(sizes) * len(FAMILIES))
+    met = {(case.tokens, case.divergence) for case in drawn if case.family == "generic"}
+    assert met == {(size, divergence) for size in sizes for divergence in DIVERGENCES}
 
 
 def test_agrees_and_reports(small, tmp_path):
