@@ -24,6 +24,16 @@ constexpr int64_t kOutputs = 8;  // rows of the weight that are worked on at onc
 // A whole number of any format's blocks.
 constexpr int64_t kNumbers = 512;
 constexpr int64_t kFarAhead = 8192;  // how many bytes before it is expanded a weight is asked of memory
+constexpr int64_t kPlacesAhead = 2 * LANES;  // for how many places later keys and values are asked of memory
+
+// act(n) where n, a number known to the compiler, is `rows` <= kRows.
+template <int N = 1, class Act>
+INLINE void with_rows(int64_t rows, Act&& act) {
+  if (N == kRows || rows == N)
+    act(std::integral_constant<int, N>{});
+  else
+    with_rows<N + (N < kRows)>(rows, act);
+}
 
 // A row that is little longer is not divided.
 constexpr int64_t numbers_at_once(int64_t in) { return 2 * in <= 3 * kNumbers ? in : kNumbers; }
@@ -116,7 +126,7 @@ void block(const float* x, const float* w, const Part& part, V* kept, const floa
   for (int r = 0; r < R; ++r) {
     float* at = y + r * p.stride;
     if constexpr (O == 4) {
-      Four total = sums_of(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
+      Four total = sums_of(sums[r]);
       if (bias) total += load_four(bias);
       if (p.add) total = total * p.times + load_four(at);
       __builtin_memcpy(at, &total, sizeof total);
@@ -174,16 +184,9 @@ void product(const float* x, const Product& p, int64_t first, int64_t last, int6
       auto kept = (V*)room;
       for (int64_t group = 0, count; group < groups; ++group) {
         count = (rows + group) / groups;  // these add up to `rows`
-        switch (count) {
-          case 1: tile<1>(input, w, next - first, part, kept, bias, y, p, ahead); break;
-          case 2: tile<2>(input, w, next - first, part, kept, bias, y, p, ahead); break;
-          case 3: tile<3>(input, w, next - first, part, kept, bias, y, p, ahead); break;
-#if LANES == 16
-          case 4: tile<4>(input, w, next - first, part, kept, bias, y, p, ahead); break;
-          case 5: tile<5>(input, w, next - first, part, kept, bias, y, p, ahead); break;
-          case 6: tile<6>(input, w, next - first, part, kept, bias, y, p, ahead); break;
-#endif
-        }
+        with_rows(count, [&](auto rows) {
+          tile<decltype(rows)::value>(input, w, next - first, part, kept, bias, y, p, ahead);
+        });
         input += count * in, y += count * p.stride, kept += count * outputs;
       }
     }
@@ -233,57 +236,151 @@ void add(float* to, const float* x, int64_t size, float times) {
   pieces(size, [&](int64_t i, auto load, auto store) { store(to + i, load(x + i) * times + load(to + i)); });
 }
 
-// R <= kRows queries that share keys: scores, softmax, the mean of the values. Only the places that a query sees enter, in
-// their order, so that its bits depend neither on where in the cache they lie nor on what else is there. `scores`: room for
-// R rows of `span`.
-void attend(const Attention& a, const float* queries, const float* keys, const float* values, const Seen* seen,
-            float* const* outputs_of, int64_t rows, float* scores) {
-  int32_t end = 0;
-  for (int64_t r = 0; r < rows; ++r) end = std::max(end, seen[r].places[seen[r].count - 1] + 1);
-  Product all{(const uint8_t*)keys, a.dimension * (int64_t)sizeof(float), nullptr, nullptr, scores, end, a.span};
-  alignas(64) float sums[kRows * kOutputs * LANES];
-  product(queries, all, 0, end, rows, a.dimension, sums);
-  for (int64_t r = 0; r < rows; ++r) {
-    float* row = scores + r * a.span;
-    const auto [places, count] = seen[r];
-    int64_t s = 0;
-    for (; s + LANES <= count; s += LANES) {
-      if (places[s + LANES - 1] == places[s] + LANES - 1) {
-        store(row + s, load(row + places[s]) * a.scale);
-      } else {
-        for (int64_t i = s; i < s + LANES; ++i) row[i] = row[places[i]] * a.scale;
-      }
-    }
-    for (; s < count; ++s) row[s] = row[places[s]] * a.scale;
-    if (a.softcap) softcap(row, count, a.softcap);
-    V best = row[0] - V{};
-    for (s = 0; s + LANES <= count; s += LANES) best = load(row + s) > best ? load(row + s) : best;
-    float largest = *std::max_element(row + s - (s == count), row + count);
-    for (int i = 0; i < LANES; ++i) largest = std::max(largest, best[i]);
-    V mass{};
-    pieces(count, [&](int64_t s, auto load, auto store) {
-      V e = exponential(load(row + s) - largest);
-      store(row + s, e);
-      mass += load(row + s);  // without the lanes beyond the end
-    });
-    float share = 1 / sum(mass);
-    constexpr int kPieces = 4;
-    for (int64_t first = 0; first < a.dimension; first += kPieces * LANES) {
-      V sums[kPieces] = {};
-      int64_t size = std::min<int64_t>(a.dimension - first, kPieces * LANES);
-      for (int64_t s = 0; s < count; ++s) {
-        const float* from = values + places[s] * a.dimension + first;
-        float weight = row[s];
-        if (size == kPieces * LANES) {
+// R queries times the keys of the places [begin, end): `scores` + place, and room for a register behind them. The sums are
+// taken as those of `block`; only that those of as many keys as a register has lanes come out together.
+template <int R>
+void score(const Attention& a, const float* queries, const float* keys, int64_t begin, int64_t end, float* scores) {
+  constexpr int kFours = LANES / 4;
+  for (int64_t first = begin; first < end; first += LANES) {
+    V fours[R][4];
 #pragma GCC unroll 4
-          for (int i = 0; i < kPieces; ++i) sums[i] += weight * load(from + i * LANES);
-        } else {
-          pieces(size, [&](int64_t i, auto load, auto) { sums[i / LANES] += weight * load(from + i); });
+    for (int lane = 0; lane < 4; ++lane) {
+      const float* key[kFours];
+#pragma GCC unroll 4
+      for (int o = 0; o < kFours; ++o) key[o] = keys + std::min(first + 4 * o + lane, end - 1) * a.dimension;
+      V sums[R][kFours] = {};
+      pieces(a.dimension, [&](int64_t i, auto load, auto) INLINE_LAMBDA {
+        V numbers[kFours];
+#pragma GCC unroll 4
+        for (int o = 0; o < kFours; ++o) numbers[o] = load(key[o] + i);
+#pragma GCC unroll 4
+        for (int o = 0; o < kFours; ++o) __builtin_prefetch(key[o] + kPlacesAhead * a.dimension + i);
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r) {
+          V query = load(queries + r * a.dimension + i);
+#pragma GCC unroll 4
+          for (int o = 0; o < kFours; ++o) sums[r][o] += numbers[o] * query;
         }
-      }
-      pieces(size, [&](int64_t i, auto, auto store) { store(outputs_of[r] + first + i, sums[i / LANES] * share); });
+      });
+#pragma GCC unroll 6
+      for (int r = 0; r < R; ++r) fours[r][lane] = in_fours(sums[r]);
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < R; ++r) store(scores + r * a.stride + first, sums_of_fours(fours[r]));
+  }
+}
+
+// One row: of its scores at all places those at the places seen, one after the other, scaled, through the softmax. Returns
+// what they are still to be multiplied by.
+float weigh(const Attention& a, const Seen& seen, float* row) {
+  const auto [places, count] = seen;
+  int64_t s = 0;
+  for (; s + LANES <= count; s += LANES) {
+    if (places[s + LANES - 1] == places[s] + LANES - 1) {
+      store(row + s, load(row + places[s]) * a.scale);
+    } else {
+      for (int64_t i = s; i < s + LANES; ++i) row[i] = row[places[i]] * a.scale;
     }
   }
+  for (; s < count; ++s) row[s] = row[places[s]] * a.scale;
+  if (a.softcap) softcap(row, count, a.softcap);
+  V best = row[0] - V{};
+  for (s = 0; s + LANES <= count; s += LANES) best = load(row + s) > best ? load(row + s) : best;
+  float largest = *std::max_element(row + s - (s == count), row + count);
+  for (int i = 0; i < LANES; ++i) largest = std::max(largest, best[i]);
+  V mass{};
+  pieces(count, [&](int64_t s, auto load, auto store) {
+    V e = exponential(load(row + s) - largest);
+    store(row + s, e);
+    mass += load(row + s);  // without the lanes beyond the end
+  });
+  return 1 / sum(mass);
+}
+
+// The places of a row that follow one another from its first on: as they ascend, all up to one that is as far as it is.
+INLINE int64_t run_of(const Seen& seen) {
+  int64_t run = 1, end = seen.count + 1;
+  while (end - run > 1) {
+    int64_t middle = (run + end) / 2;
+    (seen.places[middle - 1] - seen.places[0] == middle - 1 ? run : end) = middle;
+  }
+  return run;
+}
+
+// The means of the values that R queries see, by weights times `shares`. Each sum is taken in the order of the places; the
+// values of those that all see in their first run are loaded once for all.
+template <int R>
+void mean(const Attention& a, const float* weights, const float* shares, const float* values, const Seen* seen,
+         float* const* outputs) {
+  int64_t begin = 0, end = std::numeric_limits<int64_t>::max();
+  for (int r = 0; r < R; ++r) {
+    begin = std::max<int64_t>(begin, seen[r].places[0]);
+    end = std::min(end, seen[r].places[0] + run_of(seen[r]));
+  }
+  end = std::max(begin, end);
+  constexpr int kPieces = 4;
+  for (int64_t first = 0; first < a.dimension; first += kPieces * LANES) {
+    const int64_t size = std::min<int64_t>(a.dimension - first, kPieces * LANES);
+    V sums[R][kPieces] = {};
+    auto all = [&](auto piece) INLINE_LAMBDA {
+      auto alone = [&](int r, int64_t from, int64_t to) INLINE_LAMBDA {
+        for (int64_t s = from; s < to; ++s) {
+          const float* value = values + seen[r].places[s] * a.dimension + first;
+#pragma GCC unroll 4
+          for (int i = 0; i < kPieces; ++i) sums[r][i] += weights[r * a.stride + s] * piece(value, i);
+        }
+      };
+      const float* together[R];
+#pragma GCC unroll 6
+      for (int r = 0; r < R; ++r) {
+        together[r] = weights + r * a.stride - seen[r].places[0];
+        alone(r, 0, std::min(begin - seen[r].places[0], seen[r].count));
+      }
+      for (int64_t place = begin; place < end; ++place) {
+        const float* value = values + place * a.dimension + first;
+        V numbers[kPieces];
+#pragma GCC unroll 4
+        for (int i = 0; i < kPieces; ++i) numbers[i] = piece(value, i);
+#pragma GCC unroll 4
+        for (int i = 0; i < kPieces; ++i) __builtin_prefetch(value + kPlacesAhead * a.dimension + i * LANES);
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+          for (int i = 0; i < kPieces; ++i) sums[r][i] += together[r][place] * numbers[i];
+      }
+#pragma GCC unroll 6
+      for (int r = 0; r < R; ++r) alone(r, std::min(end - seen[r].places[0], seen[r].count), seen[r].count);
+    };
+    if (size == kPieces * LANES)
+      all([](const float* value, int i) INLINE_LAMBDA { return load(value + i * LANES); });
+    else
+      all([size](const float* value, int i) INLINE_LAMBDA {
+        int64_t left = size - i * LANES;
+        return left >= LANES ? load(value + i * LANES) : load_some(value + i * LANES, std::max<int64_t>(left, 0));
+      });
+#pragma GCC unroll 6
+    for (int r = 0; r < R; ++r)
+      pieces(size, [&](int64_t i, auto, auto store) { store(outputs[r] + first + i, sums[r][i / LANES] * shares[r]); });
+  }
+}
+
+// At most kRows queries that share keys: scores, softmax, the mean of the values. Only the places that a query sees enter,
+// in their order, so that its bits depend neither on where in the cache they lie nor on what else is there. `scores`: room
+// for kRows rows of `stride`.
+void attend(const Attention& a, const float* queries, const float* keys, const float* values, const Seen* seen,
+            float* const* outputs, int64_t rows, float* scores) {
+  int64_t begin = seen[0].places[0], end = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    begin = std::min<int64_t>(begin, seen[r].places[0]);
+    end = std::max<int64_t>(end, seen[r].places[seen[r].count - 1] + 1);
+  }
+  with_rows(rows, [&](auto count) {
+    constexpr int R = decltype(count)::value;
+    score<R>(a, queries, keys, begin, end, scores);
+    float shares[R];
+    for (int r = 0; r < R; ++r) shares[r] = weigh(a, seen[r], scores + r * a.stride);
+    mean<R>(a, scores, shares, values, seen, outputs);
+  });
 }
 
 constexpr Kernels kKernels{kFormats, product, room_of, norm, rotate, gated, softcap, add, attend, kRows};

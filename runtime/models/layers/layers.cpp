@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 // For few rows the cost of a layer is reading its weights; here they are read once, and nothing else is waited for. A
@@ -51,7 +52,8 @@ struct Product {
 
 constexpr int64_t kTile = 16;  // outputs of a product that a thread takes at once
 
-struct Attention { int64_t span, dimension; float scale, softcap; };
+// `stride`: from the scores of one row to those of the next.
+struct Attention { int64_t stride, dimension; float scale, softcap; };
 
 // The places of the cache that a node sees, ascending; itself at least.
 struct Seen { const int32_t* places; int64_t count; };
@@ -173,7 +175,7 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
                 int threads) {
   const int64_t rows = s.batch * s.nodes, d = layer.dimension, group = layer.heads / layer.key_heads;
   const int64_t q_size = layer.heads * d, k_size = layer.key_heads * d, inner = layer.intermediate;
-  const int64_t tasks_a_key = (group * s.nodes + run.rows - 1) / run.rows, score_size = run.rows * s.span;
+  const int64_t tasks_a_key = (group * s.nodes + run.rows - 1) / run.rows, stride = (s.span + 31) / 16 * 16, score_size = run.rows * stride;
   float* normed = room.numbers.of(rows * (s.hidden + 3 * q_size + 2 * k_size + 2 * inner) + threads * score_size);
   float* q = normed + rows * s.hidden;
   float* k = q + rows * q_size;
@@ -225,7 +227,7 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
   }
 
   // Query heads that share keys are rows of one product with them.
-  const Attention attention{s.span, d, layer.scale, layer.softcap};
+  const Attention attention{stride, d, layer.scale, layer.softcap};
 #pragma omp parallel num_threads(threads)
   {
     float* own = scores + this_thread() * score_size;

@@ -97,29 +97,52 @@ INLINE Four sum_lanes(const Four (&v)[4]) {
   return Four{low[0], low[1], high[0], high[1]} + Four{low[2], low[3], high[2], high[3]};
 }
 
-// The sum of the lanes of each of four registers: halves are added until four lanes are left, then those in pairs. One
-// order for all sums; as many registers at once only take fewer steps.
-INLINE Four sums_of(V a, V b, V c, V d) {
-  Four parts[4];
+// Halves of registers are added until four lanes of each are left: those of LANES / 4 registers, side by side.
+INLINE V in_fours(const V* v) {
 #if LANES == 16
   using Order [[gnu::vector_size(64)]] = int32_t;
   constexpr Order low{0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
   constexpr Order even{0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27};
-  V ab = __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, low + 8);
-  V cd = __builtin_shuffle(c, d, low) + __builtin_shuffle(c, d, low + 8);
-  V all = __builtin_shuffle(ab, cd, even) + __builtin_shuffle(ab, cd, even + 4);
-  __builtin_memcpy(parts, &all, sizeof parts);
+  V first = __builtin_shuffle(v[0], v[1], low) + __builtin_shuffle(v[0], v[1], low + 8);
+  V second = __builtin_shuffle(v[2], v[3], low) + __builtin_shuffle(v[2], v[3], low + 8);
+  return __builtin_shuffle(first, second, even) + __builtin_shuffle(first, second, even + 4);
 #elif LANES == 8
   using Order [[gnu::vector_size(32)]] = int32_t;
   constexpr Order low{0, 1, 2, 3, 8, 9, 10, 11};
-  V ab = __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, low + 4);
-  V cd = __builtin_shuffle(c, d, low) + __builtin_shuffle(c, d, low + 4);
-  __builtin_memcpy(parts, &ab, sizeof ab);
-  __builtin_memcpy(parts + 2, &cd, sizeof cd);
+  return __builtin_shuffle(v[0], v[1], low) + __builtin_shuffle(v[0], v[1], low + 4);
 #else
-  parts[0] = a, parts[1] = b, parts[2] = c, parts[3] = d;
+  return v[0];
 #endif
+}
+
+// Of every four lanes of four registers the sum, in pairs as `sum_lanes` takes it: lane 4 n + i is that of lanes 4 n to
+// 4 n + 3 of the i-th.
+INLINE V sums_of_fours(const V (&v)[4]) {
+#if LANES == 4
+  return sum_lanes(v);
+#else
+#if LANES == 16
+  using Order [[gnu::vector_size(64)]] = int32_t;
+  constexpr Order even{0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30};
+#else
+  using Order [[gnu::vector_size(32)]] = int32_t;
+  constexpr Order even{0, 2, 8, 10, 4, 6, 12, 14};
+#endif
+  V low = __builtin_shuffle(v[0], v[1], even) + __builtin_shuffle(v[0], v[1], even + 1);
+  V high = __builtin_shuffle(v[2], v[3], even) + __builtin_shuffle(v[2], v[3], even + 1);
+  return __builtin_shuffle(low, high, even) + __builtin_shuffle(low, high, even + 1);
+#endif
+}
+
+// The sum of the lanes of each of four registers: halves are added until four lanes are left, then those in pairs. One
+// order for all sums; as many registers at once only take fewer steps.
+INLINE Four sums_of(const V (&v)[4]) {
+  Four parts[4];
+  for (int i = 0; i < 4; i += LANES / 4) {
+    V fours = in_fours(v + i);
+    __builtin_memcpy(parts + i, &fours, sizeof fours);
+  }
   return sum_lanes(parts);
 }
 
-INLINE float sum(V v) { return sums_of(v, v, v, v)[0]; }
+INLINE float sum(V v) { return sums_of({v, v, v, v})[0]; }
