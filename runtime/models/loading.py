@@ -11,13 +11,14 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partialmethod
+from functools import cache, partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -190,23 +191,29 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 @contextmanager
 def _reading_once() -> Iterator[None]:
     """While transformers reads a GGUF file: what no setting of it changes.
 
     It would show a bar over the tensors, and take the header apart anew, for seconds, for each of configuration,
-    tokenizer and weights.
+    tokenizer and weights. One thread at a time: of two, the one that ends last would leave the other's changes behind,
+    and with them headers of files that may be others by then.
     """
     with optional("hf"):
         import gguf
-        from tqdm.auto import tqdm
+        from transformers import modeling_gguf_pytorch_utils
 
-    bar, begin, reader = cast(Any, tqdm), tqdm.__init__, gguf.GGUFReader
-    bar.__init__, gguf.GGUFReader = partialmethod(begin, disable=True), cache(reader)
-    try:
-        yield
-    finally:
-        bar.__init__, gguf.GGUFReader = begin, reader
+    module: Any = modeling_gguf_pytorch_utils
+    with _ONE_AT_A_TIME:
+        bar, reader = module.tqdm, gguf.GGUFReader
+        module.tqdm, gguf.GGUFReader = partial(bar, disable=True), cache(reader)
+        try:
+            yield
+        finally:
+            module.tqdm, gguf.GGUFReader = bar, reader
 
 
 def _unpacked(path: Path) -> Path:

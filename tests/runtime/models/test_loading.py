@@ -1,5 +1,6 @@
 """Loading a target: folders, the default model and its cache, and messages that say what to do."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,25 @@ def test_messages(source: str, options: dict[str, Any], message: str, monkeypatc
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(DraftcertError, match=message):
         load_model(source, **options)
+
+
+def test_threads_that_read_gguf_files_leave_nothing_changed() -> None:
+    """One begins while the other reads, and ends after it."""
+    before, inside, go_on = gguf.GGUFReader, threading.Event(), threading.Event()
+
+    def read() -> None:
+        with loading._reading_once():
+            inside.set()
+            go_on.wait(10)
+
+    with loading._reading_once():
+        assert gguf.GGUFReader is not before
+        other = threading.Thread(target=read)
+        other.start()
+        inside.wait(0.1)
+    go_on.set()
+    other.join()
+    assert gguf.GGUFReader is before
 
 
 def test_missing_default_package(monkeypatch: pytest.MonkeyPatch) -> None:
