@@ -56,7 +56,7 @@ class LoadedModel:
         """
         known = self.model.get_input_embeddings().weight.shape[0]
         ids = items(tokens, "tokens")
-        refused = (t for t in ids if isinstance(t, bool) or not isinstance(t, Integral) or not 0 <= t < known)
+        refused = (t for t in ids if isinstance(t, bool) or not isinstance(t, Integral) or int(t) not in range(known))
         wrong = next((f"token {shown(token)}" for token in refused), None if ids else "no token")
         if wrong is not None:
             raise DraftcertError(f"a prompt of {self.name} holds {wrong}; the model knows 0 to {known - 1}")
