@@ -16,7 +16,12 @@ from typing import Any
 
 from ..numerics import MeanKLGuarantee, certificate_from_top_logprobs
 from ..theory import DraftcertError, Rule, parse_rule
+from ..theory.errors import Argument
+from ..theory.numbers import real_number, whole_number
 from .responses import Skipped, TopLogprobs, errors, normalizer_error, read_positions
+
+MOST_TOKENS = 2**24
+"""Of a vocabulary: a sum over more in single precision says nothing."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,11 @@ def audit_logprobs(
             message names the line and the position.
     """
     rule = parse_rule(rule)
+    candidates = whole_number(candidates, "candidates", 1)
+    vocab_size = None if vocab_size is None else whole_number(vocab_size, "vocab_size", 1, MOST_TOKENS)
+    asked = None if asked is None else whole_number(asked, "asked", 1)
+    if not (near := real_number(near, "near")) >= 0:
+        raise DraftcertError(Argument("near", near), ": a lead is a number of nats from 0 up")
     found = read_positions(file, asked)
     return LogprobsAudit(
         rule,

@@ -17,6 +17,7 @@ from ..runtime import row_stats
 from ..runtime.rows import certify
 from ..theory import Rule, parse_rule
 from ..theory.errors import DraftcertError
+from ..theory.numbers import items, whole_number
 from ..theory.presets import MEDUSA_FLOOR
 
 RULES = (
@@ -56,14 +57,17 @@ class Grid:
 
     def __post_init__(self, recorded: Mapping[str, str] | None) -> None:
         """Find every rule, and refuse what cannot be told apart."""
-        if not self.rules or not self.candidates:
+        candidates = tuple(whole_number(each, "candidates", 1) for each in items(self.candidates, "candidates"))
+        object.__setattr__(self, "rules", tuple(items(self.rules, "rules")))
+        object.__setattr__(self, "candidates", candidates)
+        if not self.rules or not candidates:
             raise DraftcertError("an audit needs at least one rule and one number of candidates")
         hashes = dict(recorded) if recorded else {str(rule): parse_rule(rule).sha256 for rule in self.rules}
         for name, sha256 in hashes.items():
             if recorded and "#" not in name and parse_rule(name).sha256 != sha256:
                 raise DraftcertError(f"the audit's rule '{name}' was another one when the audit was made: run it again")
-        if min(self.candidates) < 1 or len(set(self.candidates)) < len(self.candidates):
-            raise DraftcertError(f"candidates must differ and be >= 1: {', '.join(map(str, self.candidates))}")
+        if len(set(candidates)) < len(candidates):
+            raise DraftcertError(f"candidates must differ: {', '.join(map(str, candidates))}")
         if len(set(hashes.values())) < len(self.rules):
             raise DraftcertError(f"rules must differ, but two of {', '.join(map(str, self.rules))} are one")
         object.__setattr__(self, "hashes", hashes)

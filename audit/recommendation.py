@@ -19,6 +19,7 @@ from ..numerics.enclosure import Enclosure
 from ..theory import DraftcertError, Rule, parse_rule
 from ..theory.errors import Argument
 from ..theory.names import unknown_name
+from ..theory.numbers import real_number
 from ..theory.presets import PRESETS
 from .judge import Judge
 from .records import Audit
@@ -42,6 +43,9 @@ class Wanted:
 
     def __post_init__(self) -> None:
         """Refuse what no setting can mean."""
+        for name in ("acceptance", "mean_kl", "log_loss"):
+            if (value := getattr(self, name)) is not None or name == "acceptance":
+                object.__setattr__(self, name, real_number(value, name))
         if not 0 < self.acceptance <= 1:
             raise DraftcertError(
                 Argument("acceptance", self.acceptance), ": give a share above 0 and at most 1, such as 0.8"

@@ -98,11 +98,6 @@ def read_positions(path: str | Path, asked: int | None = None) -> list[TopLogpro
     return positions
 
 
-def read_responses(path: str | Path, asked: int | None = None) -> list[TopLogprobs]:
-    """The positions of `read_positions` that have a list."""
-    return [each for each in read_positions(path, asked) if isinstance(each, TopLogprobs)]
-
-
 def normalizer_error(vocab_size: int | None = None) -> float:
     """By how much all log-probabilities of a row may be off together, relative to the true ones.
 
@@ -314,8 +309,7 @@ class _Reader:
     ) -> Iterator[tuple[int, Any]]:
         """Rows with their numbers; those of a stream's chunks are counted on."""
         identity = f"{document.get('id')} {part}"
-        chunk = event or str(document.get("object")).endswith("chunk")
-        yield from enumerate(rows, start=self.read_before[identity] if chunk else 0)
+        yield from enumerate(rows, start=self.read_before[identity] if _is_chunk(document, event) else 0)
         self.read_before[identity] += len(rows)
 
     def _batch(self, document: dict[str, Any], where: str, event: bool) -> Iterator[_Row | Skipped]:
@@ -366,7 +360,8 @@ class _Reader:
                 items = _get(logprobs, "content", list, place) + _get(logprobs, "refusal", list, place)
                 yield from _items(self._numbered(document, index, event, items), place)
             elif "tokens" in logprobs or "top_logprobs" in logprobs:
-                answer = f"{document.get('id', where)}, choice {index}"
+                # Only chunks share an answer: servers give one id, or none, to answers of different requests.
+                answer = f"{document.get('id') if _is_chunk(document, event) else where}, choice {index}"
                 rows = [
                     _completion(f"{place}, position {k}", row, answer)
                     for k, row in self._numbered(document, index, event, _by_text(logprobs, place))
@@ -565,6 +560,10 @@ def _number(value: Any, where: str) -> float:
         return float(value)
     except OverflowError as error:
         raise DraftcertError(f"{where}: a number of {len(str(abs(value)))} digits is no log-probability") from error
+
+
+def _is_chunk(document: dict[str, Any], event: bool) -> bool:
+    return event or str(document.get("object")).endswith("chunk")
 
 
 def _has_text(answer: dict[str, Any]) -> bool:

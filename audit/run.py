@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,8 +36,9 @@ from ..support.files import (
 from ..support.locks import locked
 from ..support.workers import Seat, one_per_cpu, run_tasks
 from ..theory import FORMULAS
-from ..theory.errors import Argument, DraftcertError
+from ..theory.errors import DraftcertError
 from ..theory.imports import optional
+from ..theory.numbers import whole_number
 from .decoding import decoding_trace
 from .measure import Grid, measure
 from .prompts import Prompt, load_prompts
@@ -58,8 +60,7 @@ class Configuration:
 
     def __post_init__(self) -> None:
         """Refuse a run that would measure nothing."""
-        if self.max_new_tokens < 1:
-            raise DraftcertError(Argument("max_new_tokens", self.max_new_tokens), ": an audit needs at least 1")
+        object.__setattr__(self, "max_new_tokens", whole_number(self.max_new_tokens, "max_new_tokens", 1))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -89,9 +90,22 @@ class Worker:
         device = place(configuration.device, seat.number, torch.cuda.device_count())
         self.target = load_model(configuration.target, configuration.dtype, device)
         self.draft = None if configuration.draft is None else draft_model(configuration.draft, self.target)
+        self._require_every_token()
         self.models = {"target": identity(self.target.model, self.target.tokenizer)}
         if self.draft is not None:
             self.models["draft"] = identity(self.draft)
+
+    def _require_every_token(self) -> None:
+        """Refuse a drafter without some of the target's tokens: it rates other rows, and cannot read every text."""
+        if self.draft is None:
+            return
+        has, wanted = (each.get_output_embeddings().weight.shape[0] for each in (self.draft, self.target.model))
+        wanted = min(wanted, 1 + max(self.target.tokenizer.get_vocab().values()))  # further ids are padding
+        if has < wanted:
+            raise DraftcertError(
+                f"drafter '{self.configuration.draft}' has {has} token ids, and {wanted} mean something to the target: "
+                "audit with a drafter that has them all"
+            )
 
     @torch.inference_mode()
     def __call__(self, numbered: tuple[int, Prompt]) -> Measured:
@@ -262,6 +276,10 @@ class _Claim:
         self._found = read_json(file) if file.is_file() else None
         if self._found is not None:
             self._compare(self._asked)
+        elif left := next(chain(folder.glob("positions.parquet"), folder.glob("shards/*.parquet")), None):
+            raise DraftcertError(
+                f"{left} was measured here, and {file}, which says what of, is missing: give another folder"
+            )
 
     def check(self, models: dict[str, Any]) -> None:
         """Refuse results of other models than those the folder's audit is of."""

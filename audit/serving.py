@@ -16,6 +16,7 @@ import numpy as np
 
 from ..numerics import MeanKLGuarantee
 from ..theory import DraftcertError, parse_rule
+from ..theory.numbers import real_number
 from .judge import Judge
 from .measure import RULES
 from .records import Audit
@@ -35,6 +36,8 @@ class Costs:
 
     def __post_init__(self) -> None:
         """Refuse what is no cost."""
+        object.__setattr__(self, "draft", real_number(self.draft, "draft_cost"))
+        object.__setattr__(self, "verify", real_number(self.verify, "verify_cost"))
         if not (0 <= self.draft < math.inf and 0 < self.verify < math.inf):
             raise DraftcertError(f"costs {self.draft} and {self.verify}: give numbers of target passes, not negative")
 

@@ -118,6 +118,10 @@ def _run(program: typer.Typer) -> int:
         raise
     except (DraftcertError, OSError, UnicodeError, RecursionError, MemoryError) as error:
         return _failed(error.with_flags if isinstance(error, DraftcertError) else reason(error))
+    except RuntimeError as error:
+        if not any(told in str(error) for told in _TOO_LARGE):
+            raise
+        return _failed(reason(MemoryError()))
     except _CommandLineError as error:
         context = getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError" and context:
@@ -129,6 +133,8 @@ def _run(program: typer.Typer) -> int:
     return 0
 
 
+_TOO_LARGE = ("out of memory", "can't allocate memory", "Storage size calculation overflowed")
+"""What torch says of tensors that do not fit into the memory; on a CPU its error has no type of its own."""
 _CommandLineError: Any = typer.BadParameter.__mro__[2]
 """What typer raises for all bad command lines: of click, or of the click it brings along."""
 

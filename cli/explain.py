@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -87,10 +88,10 @@ def _measured(found: Explanation) -> str:
 
 def _document(path: Path) -> object:
     text = read_text(path)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    with suppress(ValueError, RecursionError):
+        if isinstance(document := json.loads(text), dict | list):
+            return document
+    return text  # also of a number, a word or a text in quotes, which are JSON too
 
 
 def _outputs(document: object, path: Path, prompt: str | None, target: LoadedModel) -> list[Output]:
@@ -100,7 +101,7 @@ def _outputs(document: object, path: Path, prompt: str | None, target: LoadedMod
                 return [Output(str(r["id"]), _ids(r["prompt_tokens"]), _ids(r["tokens"])) for r in records]
             except (KeyError, TypeError) as error:
                 raise DraftcertError(f"{path} is no output of `draftcert generate --json`: {reason(error)}") from error
-        case [*tokens] if tokens and all(isinstance(token, int) for token in tokens):
+        case [*tokens] if tokens and all(type(token) is int for token in tokens):
             pass
         case str(text) if text.strip():
             tokens = target.tokenizer(text.rstrip("\n"), add_special_tokens=False)["input_ids"]
@@ -114,6 +115,6 @@ def _outputs(document: object, path: Path, prompt: str | None, target: LoadedMod
 
 
 def _ids(tokens: object) -> list[int]:
-    if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):
+    if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
         raise TypeError(f"{shown(tokens)} is no list of token ids")
     return tokens

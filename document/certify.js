@@ -472,7 +472,7 @@ function certify(state) {
   const m = readCandidates(candidates, row);
   const reached = acceptedCount(rule, row);
   const count = Math.min(reached, row.size);
-  if (row.rest && reached < row.all && count + m > row.size)
+  if (row.rest && reached && reached < row.all && count + m > row.size)
     throw new Refusal(
       "numbers",
       `The list ends too soon: it holds ${row.size} tokens, and ${quotient(row.rest, row.total).toPrecision(3)} ` +
@@ -501,16 +501,18 @@ function certify(state) {
     // unless it lies on its end.
     result.bounds = marginBounds(rule, m, margin);
   }
-  if (competitors.length < m) return { ...result, value: Infinity, level: null };
+  if (competitors.length < m) return { ...result, value: reached ? Infinity : 0, level: null };
   const pool = projected(ranked.slice(0, count), ranked.slice(count, count + m), row.total);
   const level = pool.size ? ratio(pool.mass, pool.size * row.total) : ratio(ranked[count ? 0 : m - 1], row.total);
   result.pool = [...accepted.slice(0, pool.above), ...competitors.slice(m - pool.below)];
   return { ...result, value: pool.value, level };
 }
 
+const MOST_CANDIDATES = 2 ** 20;
+
 function readCandidates(candidates, row) {
   const m = /^\d{1,9}$/.test(`${candidates}`.trim()) ? Number(candidates) : 0;
-  const most = row.rest ? row.size : row.size - 1;
+  const most = row.rest ? MOST_CANDIDATES : row.size - 1;
   if (m >= 1 && m <= most) return m;
   if (most < 1) throw new Refusal("numbers", "A row of one token leaves nothing to draft: give two at least.");
   throw new Refusal("candidates", `With ${row.size} tokens the width is a whole number from 1 to ${most}.`);

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..theory import DraftcertError
 from ..theory.errors import Argument
-from ..theory.numbers import exact_number, shown
+from ..theory.numbers import exact_number, shown, truth_value
 
 EPSILON = float(np.finfo(np.float64).eps)
 MOST_BITS = 2**29
@@ -63,6 +63,7 @@ def read_row(probabilities: Any, *, normalize: bool = False) -> ExactRow:
     >>> read_row(["1/2", 0.25, "0.25"]).weights
     (2, 1, 1)
     """
+    truth_value(normalize, "normalize")
     if hasattr(probabilities, "detach"):
         values, epsilon = from_torch(probabilities)
     elif isinstance(probabilities, np.ndarray):
@@ -115,7 +116,7 @@ def read_divergence(value: Any, what: str) -> Fraction | None:
     """A number of nats from 0 up, exact; `None` for infinity."""
     try:
         infinite = bool(value == math.inf)
-    except (TypeError, ValueError, RuntimeError):  # arrays
+    except (TypeError, ValueError, RuntimeError, ArithmeticError):  # arrays; a Decimal that signals
         infinite = False
     exact = None if infinite else read_number(value, what)
     if exact is not None and exact < 0:

@@ -29,6 +29,7 @@ from ..theory import FORMULAS, RULES, DraftcertError, Rule, parse_rule
 from ..theory.errors import Argument
 from ..theory.formula import AGREED_DIGITS
 from ..theory.names import unknown_name
+from ..theory.numbers import items, real_number, whole_number
 from ..theory.presets import example_rules
 from .agreement import COMPARED, WORKING_DIGITS, Solved, agreement, certify
 from .attack import attack
@@ -300,11 +301,16 @@ def validate(
     """
     if profile not in PROFILES:
         raise unknown_name("profile", profile, PROFILES)
+    seed = whole_number(seed, "seed", 0)
     if (hours is None) == (profile == "soak"):
         raise DraftcertError("'soak' needs ", Argument("hours"), ", and only 'soak' takes them")
+    if hours is not None and not (hours := real_number(hours, "hours")) >= 0:
+        raise DraftcertError(Argument("hours", hours), ": give a number from 0 up")
     deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
     plan = PROFILES[profile]
-    chosen = example_rules() if rules is None else tuple(map(parse_rule, rules))
+    chosen = example_rules() if rules is None else tuple(map(parse_rule, items(rules, "rules")))
+    if not chosen:
+        raise DraftcertError(Argument("rules", "[]"), ": without a rule nothing is validated")
     attacked = list(searches(chosen, seed))[:: plan.search_every] if plan.search_every else []
     total = None if plan.per_family is None else plan.per_family * len(FAMILIES) + len(plan.large) + len(attacked)
     found: dict[str, Outcome | Reached] = {}

@@ -80,6 +80,18 @@ def real_number(value: Any, name: str) -> float:
     raise DraftcertError(Argument(name, shown(value)), " is not a number")
 
 
+def truth_value(value: Any, name: str) -> bool:
+    """`True` or `False`; what only counts as one of them, as text does, is none.
+
+    >>> truth_value("no", "normalize")
+    Traceback (most recent call last):
+    draftcert.theory.errors.DraftcertError: normalize = 'no': give True or False
+    """
+    if not isinstance(value, bool):
+        raise DraftcertError(Argument(name, shown(value)), ": give True or False")
+    return value
+
+
 def items(values: Any, name: str) -> list[Any]:
     """The items of a sequence or an array, in their order; text and what has no order are refused.
 

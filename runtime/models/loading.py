@@ -11,12 +11,14 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partialmethod
+from functools import cache, partial
+from numbers import Integral
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -25,7 +27,7 @@ from ...support.files import read_json, reading, reason, remove_partial, replaci
 from ...support.locks import locked
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
-from ...theory.numbers import shown
+from ...theory.numbers import items, shown
 from ..names import DEFAULT_MODEL, DTYPES, INSTALL_DEFAULT, find_model, is_hub_reachable, model_name
 from .gguf_header import read_header
 from .layers.bindings import Stored
@@ -42,7 +44,7 @@ class LoadedModel:
 
     def encode(self, prompt: str | Sequence[dict[str, str]], system: str | None = None) -> torch.Tensor:
         """Token ids `[1, length]` of a chat's messages or of one user turn; `system`: a message before them."""
-        turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+        turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else items(prompt, "prompt")
         first = [{"role": "system", "content": system}] if system else []
         return self.batch(token_ids(self.tokenizer, [*first, *turns]))
 
@@ -53,10 +55,12 @@ class LoadedModel:
             DraftcertError: there is none, or one that the model does not have.
         """
         known = self.model.get_input_embeddings().weight.shape[0]
-        if not tokens or not 0 <= min(tokens) <= max(tokens) < known:
-            wrong = next((f"token {token}" for token in tokens if not 0 <= token < known), "no token")
+        ids = items(tokens, "tokens")
+        refused = (t for t in ids if isinstance(t, bool) or not isinstance(t, Integral) or int(t) not in range(known))
+        wrong = next((f"token {shown(token)}" for token in refused), None if ids else "no token")
+        if wrong is not None:
             raise DraftcertError(f"a prompt of {self.name} holds {wrong}; the model knows 0 to {known - 1}")
-        return torch.tensor([list(tokens)], device=self.model.device)
+        return torch.tensor([ids], device=self.model.device)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
@@ -117,8 +121,11 @@ def token_ids(tokenizer: Any, prompt: str | Sequence[dict[str, str]]) -> list[in
     """
     if isinstance(prompt, str):
         return list(tokenizer(prompt)["input_ids"])
+    if not prompt:
+        raise DraftcertError("the prompt is a chat without a message")
     if not getattr(tokenizer, "chat_template", None):
-        return token_ids(tokenizer, prompt[-1]["content"])
+        with reading("the last message of the prompt"):
+            return token_ids(tokenizer, prompt[-1]["content"])
     with reading("the prompt through the tokenizer's chat template"):
         encoded = tokenizer.apply_chat_template(
             list(prompt), add_generation_prompt=True, return_dict=True, tokenize=True
@@ -184,23 +191,29 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 @contextmanager
 def _reading_once() -> Iterator[None]:
     """While transformers reads a GGUF file: what no setting of it changes.
 
     It would show a bar over the tensors, and take the header apart anew, for seconds, for each of configuration,
-    tokenizer and weights.
+    tokenizer and weights. One thread at a time: of two, the one that ends last would leave the other's changes behind,
+    and with them headers of files that may be others by then.
     """
     with optional("hf"):
         import gguf
-        from tqdm.auto import tqdm
+        from transformers import modeling_gguf_pytorch_utils
 
-    bar, begin, reader = cast(Any, tqdm), tqdm.__init__, gguf.GGUFReader
-    bar.__init__, gguf.GGUFReader = partialmethod(begin, disable=True), cache(reader)
-    try:
-        yield
-    finally:
-        bar.__init__, gguf.GGUFReader = begin, reader
+    module: Any = modeling_gguf_pytorch_utils
+    with _ONE_AT_A_TIME:
+        bar, reader = module.tqdm, gguf.GGUFReader
+        module.tqdm, gguf.GGUFReader = partial(bar, disable=True), cache(reader)
+        try:
+            yield
+        finally:
+            module.tqdm, gguf.GGUFReader = bar, reader
 
 
 def _unpacked(path: Path) -> Path:
@@ -292,5 +305,5 @@ def _dtype(dtype: torch.dtype | str) -> torch.dtype:
 def _device(device: torch.device | str) -> torch.device:
     try:
         return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError, TypeError) as error:
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         raise DraftcertError(f"device '{device}' cannot be used: {str(error).splitlines()[0]}") from error

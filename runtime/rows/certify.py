@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from ...theory import DraftcertError, Rule, parse_rule
-from ...theory.numbers import real_number, shown, whole_number
+from ...theory.numbers import real_number, truth_value, whole_number
 from . import gradients, operators
 from .inputs import without_padding
 from .program import Op, encoded
@@ -117,8 +117,7 @@ def certify(
             f"temperature = {temperature} is not a positive number; for temperature 0 use strict_greedy"
         )
     k = min(whole_number(k, "k", 1), size)
-    if not isinstance(sound, bool):
-        raise DraftcertError(f"sound = {shown(sound)}: give True or False")
+    truth_value(sound, "sound")
     steps = _numbers(rule)
     if not torch.compiler.is_compiling() and Op.LOGIT_RATIO in steps[::4]:
         _warn_of_negative_logits(target)

@@ -41,6 +41,9 @@ def refuse_rows(rows: Tensor, maximum: Tensor, shape: torch.Size, name: str = "l
     if bool((rows[row] == -torch.inf).all()):
         raise DraftcertError(f"{where}: all {rows.shape[-1]} logits are -inf, which is no distribution")
     bad = rows[row].isnan() | (rows[row] == torch.inf)
+    if not bool(bad.any()):
+        most = float(rows[row].max())
+        raise DraftcertError(f"{where}: {most} over the temperature overflows; for temperature 0 use strict_greedy")
     token = int(bad.nonzero()[0])
     raise DraftcertError(
         f"{where}: the logit of token {token} is {float(rows[row, token])}; mask tokens with -inf only"

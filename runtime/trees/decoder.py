@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import torch
 
+from ...support.files import reading
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
 from ...theory.numbers import whole_number
@@ -41,6 +42,8 @@ _TOP_KEPT = 16
 """How many of the most likely tokens of every row are remembered: what steps record and drafters learn from."""
 _USUAL_BUDGET = 128
 """New tokens where nothing says how many."""
+_MOST_NODES = 4096
+"""Of a tree; every pass has a mask of their square, and the cache room for them."""
 _ROOM = 1024
 """New tokens for which a cache has room from the start."""
 
@@ -124,7 +127,7 @@ class GreedyTreeDecoder:
         self.target = target.model if isinstance(target, LoadedModel) else target
         if not hasattr(self.target, "generate") or not hasattr(self.target, "config"):
             raise DraftcertError(f"a target is a causal language model of transformers, not {type(target).__name__}")
-        self.max_nodes = whole_number(max_nodes, "max_nodes", 1)
+        self.max_nodes = whole_number(max_nodes, "max_nodes", 1, _MOST_NODES)
         check_walk(choice)
         if latency != "measured" and not isinstance(latency, Latency | None):
             raise DraftcertError(f"latency = {latency!r}: give a Latency, 'measured' or None")
@@ -179,8 +182,9 @@ class GreedyTreeDecoder:
             mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
         mask = options.pop("attention_mask", mask)
         if mask is not None:
-            mask = torch.as_tensor(mask, device=self.target.device)
-            if mask.expand(len(given), -1).shape != given.shape:
+            with reading("attention_mask"):
+                mask = torch.as_tensor(plain_data(mask), device=self.target.device)
+            if mask.shape not in (given.shape, (1, width), (width,)):
                 raise DraftcertError(f"attention_mask is {list(mask.shape)}, but input_ids {list(given.shape)}")
             options["attention_mask"] = mask.expand(len(given), -1)
         options |= self._lengths(max_new_tokens, options, width)

@@ -42,8 +42,8 @@ _OF_ALL_ROWS = frozenset({"UnbatchedClassifierFreeGuidanceLogitsProcessor", "Syn
 """Logits processors of transformers that remember the whole batch from one step to the next."""
 
 
-def read_prompts(given: Any) -> tuple[list[list[int]], torch.Tensor | None]:
-    """Rows of token ids, and the attention mask where one was given with them.
+def read_prompts(given: Any) -> tuple[list[list[int]], Any]:
+    """Rows of token ids, and the attention mask where one was given with them, as it is.
 
     `given`: what a tokenizer returns, or ids `[length]` or `[batch, length]` as a tensor, an array or nested sequences,
     whose rows may differ in length.
@@ -70,7 +70,7 @@ def read_prompts(given: Any) -> tuple[list[list[int]], torch.Tensor | None]:
             raise DraftcertError(
                 f"input_ids must be integers [length] or [batch, length]; prompt {number} has {wrong!r}"
             )
-    return rows, None if mask is None else torch.as_tensor(plain_data(mask))
+    return rows, mask
 
 
 def plain_data(value: Any) -> Any:

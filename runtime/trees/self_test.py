@@ -116,6 +116,8 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
     source = random.Random(length)
     tokens = _usual_tokens(model, forward.vocab_size, source)
     name = f"{type(model).__name__} with {model.config._attn_implementation} attention"
+    if forward.vocab_size < 2:
+        raise DraftcertError(f"{name} has a vocabulary of one token: there is nothing to draft")
     try:
         found = list(_evaluated(forward, length, tokens, source))
     except DraftcertError:
@@ -182,9 +184,10 @@ def _random_tree(nodes: int, tokens: Sequence[int], source: random.Random) -> Tr
 
 
 def _usual_tokens(model: Any, vocab_size: int, source: random.Random) -> list[int]:
-    """Some token ids without those that the configuration names, which may stand for pictures or for padding."""
+    """Some token ids, if there are others without those that the configuration names: pictures, padding."""
     special = {value for name, value in _numbers(model.config.to_dict()) if name.endswith(("token_id", "token_index"))}
-    return [token for token in source.sample(range(vocab_size), min(vocab_size, 100)) if token not in special]
+    drawn = source.sample(range(vocab_size), min(vocab_size, 100))
+    return [token for token in drawn if token not in special] or drawn
 
 
 def _numbers(values: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

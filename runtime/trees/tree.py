@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ...theory.errors import DraftcertError
-from ...theory.numbers import items, whole_number
+from ...theory.numbers import items, real_number, whole_number
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
@@ -24,7 +25,7 @@ class Tree:
 
     Raises:
         DraftcertError: unequal lengths, no root, a parent out of order (that includes every cycle), a negative token,
-            two siblings with one token.
+            two siblings with one token, estimates that are no numbers.
 
     >>> tree = Tree([7, 3, 4, 5], [-1, 0, 0, 1])  # after 7 either 3, 5 or 4
     >>> tree.depths
@@ -56,7 +57,15 @@ class Tree:
             found = items(self.probabilities, "probabilities")
             if len(found) != len(tokens):
                 raise DraftcertError(f"{len(tokens)} tokens, but {len(found)} probabilities")
-            object.__setattr__(self, "probabilities", tuple(found))
+            chances = tuple(
+                chance if type(chance) is float else real_number(chance, f"probabilities[{node}]")
+                for node, chance in enumerate(found)
+            )
+            if wrong := [node for node, chance in enumerate(chances) if not 0 <= chance < inf]:
+                raise DraftcertError(
+                    f"probabilities[{wrong[0]}] = {chances[wrong[0]]}: estimates are numbers from 0 up"
+                )
+            object.__setattr__(self, "probabilities", chances)
         if min(tokens) < 0:
             raise DraftcertError(f"node {tokens.index(min(tokens))} has token {min(tokens)}: token ids are 0 or more")
         depths = [0] * len(tokens)

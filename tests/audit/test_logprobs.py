@@ -116,6 +116,20 @@ def test_the_summary_counts(write):
     assert json.dumps(found.as_dict()["summary"])
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"near": value} for value in (math.nan, -0.1, "0.1", None, True)),
+        *({"asked": value} for value in (0, -1, True, 2.0, "2")),
+        *({"vocab_size": value} for value in (0, "9", 1.5, 10**400, 2**24 + 1)),
+        {"candidates": True},
+    ],
+)
+def test_options_that_mean_nothing_are_refused_by_name(write, wrong):
+    with pytest.raises(DraftcertError, match=f"^{next(iter(wrong))} = "):
+        audit_logprobs(write(chat(row(0.6, 0.4))), **wrong)
+
+
 def test_contradictions_are_refused_with_their_place(write):
     with pytest.raises(DraftcertError, match=r"response.json:1, choice 0, position 0: .*vocabulary"):
         audit_logprobs(write(chat(row(0.5, 0.1))), vocab_size=3)

@@ -43,7 +43,20 @@ def test_a_wanted_acceptance_that_nothing_reaches_gives_the_best_there_is(audite
         assert not each.reached
 
 
-@pytest.mark.parametrize("wanted", [(0.0,), (1.2,), (0.5, "hoped"), (0.5, "guaranteed", -1.0)])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        (0.0,),
+        (1.2,),
+        (0.5, "hoped"),
+        (0.5, "guaranteed", -1.0),
+        ("0.8",),
+        (None,),
+        (True,),
+        (0.5, "measured", "0"),
+        (0.5, "measured", None, [1]),
+    ],
+)
 def test_what_nobody_can_want_is_refused(wanted):
     with pytest.raises(DraftcertError):
         Wanted(*wanted)

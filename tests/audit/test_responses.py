@@ -8,8 +8,13 @@ import random
 import pytest
 
 from draftcert.audit.logprobs import audit_logprobs
-from draftcert.audit.responses import Skipped, TopLogprobs, read_positions, read_responses
+from draftcert.audit.responses import Skipped, TopLogprobs, read_positions
 from draftcert.theory import DraftcertError
+
+
+def read_lists(*arguments, **options):
+    return [each for each in read_positions(*arguments, **options) if isinstance(each, TopLogprobs)]
+
 
 A, B, C = math.log(0.6), math.log(0.3), math.log(0.05)
 
@@ -150,7 +155,7 @@ def write(tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_gives_the_same_position(name, write):
-    (position,) = read_responses(write(FORMATS[name]))
+    (position,) = read_lists(write(FORMATS[name]))
     assert [entry.token for entry in position.entries] == ["Hi", "Yo", "So"]
     assert [math.exp(entry.logprob) for entry in position.entries] == pytest.approx([0.6, 0.3, 0.05])
     assert position.chosen.token == "Hi"
@@ -158,7 +163,7 @@ def test_every_format_gives_the_same_position(name, write):
 
 
 def test_server_sent_events_and_lines_are_read_and_located(write):
-    positions = read_responses(write("data: " + json.dumps(OPENAI_CHAT), "", json.dumps(SGLANG), "data: [DONE]"))
+    positions = read_lists(write("data: " + json.dumps(OPENAI_CHAT), "", json.dumps(SGLANG), "data: [DONE]"))
     assert [p.where.rsplit("/", 1)[1] for p in positions] == [
         "response.jsonl:1, choice 0, position 0",
         "response.jsonl:3, output position 0",
@@ -172,13 +177,13 @@ def places(positions):
 def test_events_may_hold_comments_other_fields_and_several_lines(write):
     one, other = json.dumps(OPENAI_CHAT), json.dumps(SGLANG, indent=1).replace("\n", "\r\ndata: ")
     text = f": ping\r\nevent: message\r\nid: 7\r\nretry: 10\r\ndata:{one}\r\n\r\ndata: {other}\r\n\r\ndata: [DONE]\r\n"
-    assert places(read_responses(write(text))) == ["5, choice 0, position 0", "7, output position 0"]
+    assert places(read_lists(write(text))) == ["5, choice 0, position 0", "7, output position 0"]
 
 
 def test_lines_may_hold_separators_that_are_none_of_json(write):
     chosen = ("a\u2028b\x85c", A)
     raw = json.dumps(chat(chosen, [chosen, ("b", B)]), ensure_ascii=False)
-    found = read_responses(write("\ufeff" + raw, "", "  ", raw))
+    found = read_lists(write("\ufeff" + raw, "", "  ", raw))
     assert [each.chosen.token for each in found] == [chosen[0]] * 2
     assert places(found) == ["1, choice 0, position 0", "4, choice 0, position 0"]
 
@@ -188,17 +193,17 @@ def test_a_gzipped_file_is_bounded_by_what_it_holds(tmp_path, monkeypatch):
     file.write_bytes(gzip.compress(b" " * 5000))
     monkeypatch.setattr("draftcert.audit.documents.LARGEST", 4999)
     with pytest.raises(DraftcertError, match="holds more than the 4999 bytes"):
-        read_responses(file)
+        read_lists(file)
 
 
 def test_a_gzipped_file_and_a_pretty_printed_one_are_read(tmp_path, write):
     file = tmp_path / "response.json.gz"
     file.write_bytes(gzip.compress(json.dumps(OPENAI_CHAT, indent=2).encode()))
-    (position,) = read_responses(file)
-    assert position.entries == read_responses(write(OPENAI_CHAT))[0].entries
+    (position,) = read_lists(file)
+    assert position.entries == read_lists(write(OPENAI_CHAT))[0].entries
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(DraftcertError, match="cannot be read"):
-        read_responses(file)
+        read_lists(file)
 
 
 def streamed(choice, *values, **more):
@@ -283,7 +288,7 @@ def test_nothing_vanishes(document, reason, write):
 
 def test_a_null_beside_a_good_list_is_no_matter(write):
     row = {"tokens": ["Hi"] * 2, "token_logprobs": [None] * 2, "top_logprobs": [{"Hi": A, "Yo": B, "So": C}] * 2}
-    for position in read_responses(write({"choices": [{"logprobs": row}]})):
+    for position in read_lists(write({"choices": [{"logprobs": row}]})):
         assert (position.chosen, position.contiguous) == (position.entries[0], 3)
 
 
@@ -310,35 +315,44 @@ def by_text(*rows):
 def test_a_list_keyed_by_text_may_have_lost_a_token_unless_it_is_as_long_as_asked(write):
     """.35 is missing from the only list of the answer: a token that shared its text may have had all of it."""
     lost = by_text(("a", {"a": math.log(0.3), "b": math.log(0.2), "c": math.log(0.15)}))
-    assert read_responses(write(lost))[0].contiguous == 0
-    assert read_responses(write(lost), asked=3)[0].contiguous == 3
-    assert read_responses(write(lost), asked=4)[0].contiguous == 0
+    assert read_lists(write(lost))[0].contiguous == 0
+    assert read_lists(write(lost), asked=3)[0].contiguous == 3
+    assert read_lists(write(lost), asked=4)[0].contiguous == 0
     clear = by_text(("a", {"a": math.log(0.6), "b": math.log(0.3), "c": math.log(0.01)}))
-    assert read_responses(write(clear))[0].contiguous == 2  # .09 are missing
+    assert read_lists(write(clear))[0].contiguous == 2  # .09 are missing
+
+
+def test_answers_of_one_id_say_nothing_of_the_length_of_each_others_lists(write):
+    """Two lists of one answer tell that two log-probabilities were asked for, and nothing of the other's request."""
+    short, long = by_text(*[("a", {"a": A, "b": B})] * 2), by_text(("a", {"a": 3 * A, "b": 3 * B, "c": 3 * C}))
+    (alone,) = read_lists(write(long))
+    for identity in ({}, {"id": None}, {"id": ""}, {"id": "cmpl-1"}):
+        *_, together = read_lists(write(short | identity, long | identity))
+        assert together.contiguous == alone.contiguous == 0, identity
 
 
 def test_a_key_that_stands_twice_in_a_list_loses_nothing(write):
     raw = json.dumps(by_text(("a", {"a": A, "b": B, "X": C}))).replace('"X"', '"a"')
-    (position,) = read_responses(write(raw), asked=3)
+    (position,) = read_lists(write(raw), asked=3)
     assert [entry.logprob for entry in position.entries] == [A, B, C]
     with pytest.raises(DraftcertError, match="a key that stands twice"):
-        read_responses(write(json.dumps(OPENAI_CHAT).replace('"bytes": null', '"logprob": -1')))
+        read_lists(write(json.dumps(OPENAI_CHAT).replace('"bytes": null', '"logprob": -1')))
 
 
 def test_a_list_given_twice_over_is_one_list(write):
     top = [("a", A), ("b", B)]
-    once, twice = (read_responses(write(chat(("a", A), listed)))[0] for listed in (top, top * 2))
+    once, twice = (read_lists(write(chat(("a", A), listed)))[0] for listed in (top, top * 2))
     assert (once.entries, once.contiguous) == (twice.entries, twice.contiguous)
-    (single,) = read_responses(write(chat(("a", B), [("a", B)] * 2)))
+    (single,) = read_lists(write(chat(("a", B), [("a", B)] * 2)))
     assert (len(single.entries), single.contiguous) == (1, 1)
 
 
 def test_one_text_at_one_value_may_be_one_token(write):
-    (position,) = read_responses(write(chat(("a", B), [("a", B), ("a", B), ("b", C)])))
+    (position,) = read_lists(write(chat(("a", B), [("a", B), ("a", B), ("b", C)])))
     assert position.contiguous == 1
-    (position,) = read_responses(write(LLAMA_CPP | {"completion_probabilities": [with_ids(11, 12)]}))
+    (position,) = read_lists(write(LLAMA_CPP | {"completion_probabilities": [with_ids(11, 12)]}))
     assert position.contiguous == 2
-    (position,) = read_responses(write(LLAMA_CPP | {"completion_probabilities": [with_ids(11, 11)]}))
+    (position,) = read_lists(write(LLAMA_CPP | {"completion_probabilities": [with_ids(11, 11)]}))
     assert len(position.entries) == 1
 
 
@@ -365,13 +379,13 @@ def chat(chosen, top):
     "listed", [[("a", A), ("b", B), ("z", -9.0)], [("z", -9.0), ("a", A), ("b", B)], [("a", A), ("b", B)]]
 )
 def test_a_chosen_token_outside_the_top_k_bounds_nothing_above_it(listed, write):
-    (position,) = read_responses(write(chat(("z", -9.0), listed)))
+    (position,) = read_lists(write(chat(("z", -9.0), listed)))
     assert [entry.token for entry in position.entries] == ["a", "b", "z"]
     assert position.contiguous == 2
 
 
 def test_two_tokens_of_one_text_stay_two(write):
-    (position,) = read_responses(write(chat(("a", B), [("a", B), ("a", B), ("b", C)])))
+    (position,) = read_lists(write(chat(("a", B), [("a", B), ("a", B), ("b", C)])))
     assert [entry.token for entry in position.entries] == ["a", "a", "b"]
 
 
@@ -419,16 +433,16 @@ def test_two_tokens_of_one_text_stay_two(write):
 )
 def test_what_no_model_can_have_said_is_refused(document, message, write):
     with pytest.raises(DraftcertError, match=message):
-        read_responses(write(document))
+        read_lists(write(document))
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path):
     file = tmp_path / "response.json"
     file.write_bytes(json.dumps(OPENAI_CHAT).encode("utf-16"))
     with pytest.raises(DraftcertError, match="not UTF-8"):
-        read_responses(file)
+        read_lists(file)
     with pytest.raises(DraftcertError, match="no file of server responses"):
-        read_responses(tmp_path)
+        read_lists(tmp_path)
 
 
 def test_whatever_is_changed_in_an_answer_it_is_read_or_refused_in_words(tmp_path):

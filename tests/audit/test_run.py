@@ -1,3 +1,5 @@
+import json
+import math
 import pickle
 import shutil
 import signal
@@ -195,6 +197,47 @@ def test_a_folder_of_another_audit_is_refused(configuration, prompts, tmp_path, 
         run_audit(tmp_path, Configuration(str(tiny_model), "layers:0-1,3", 3, grid=GRID), prompts[:1])
     with pytest.raises(DraftcertError, match=r"prompts\[1\] = null"):
         run_audit(tmp_path, configuration, prompts[:2])
+
+
+def test_measurements_whose_claim_is_missing_are_not_taken_for_another_audit_s(configuration, prompts, tmp_path):
+    run_audit(tmp_path, configuration, prompts[:1])
+    (tmp_path / "audit.json").unlink()
+    for left in ("positions.parquet", "shards/000000.parquet"):
+        for asked in (configuration, replace(configuration, max_new_tokens=3)):
+            with pytest.raises(DraftcertError, match=rf"{left} was measured here, .*audit.json.* is missing"):
+                run_audit(tmp_path, asked, prompts[:1])
+        (tmp_path / left).unlink()
+    run_audit(tmp_path, configuration, prompts[:1])
+
+
+def test_a_drafter_without_some_of_the_target_s_tokens_is_refused(tiny_model, prompts, tmp_path):
+    """Its logits are of other rows, and a text may hold a token that it cannot read. Padding it may lack."""
+    for name, size in (("fewer", 20), ("padded", 40), ("alike", 33)):
+        loaded = load_model(tiny_model)
+        loaded.model.resize_token_embeddings(size)
+        loaded.model.save_pretrained(tmp_path / name)
+        vocabulary = json.loads((tiny_model / "tokenizer.json").read_text())
+        vocabulary["model"]["vocab"] = {t: n for t, n in vocabulary["model"]["vocab"].items() if n < size}
+        loaded.tokenizer.save_pretrained(tmp_path / name)
+        (tmp_path / name / "tokenizer.json").write_text(json.dumps(vocabulary))
+    for target, draft in (("alike", "padded"), ("padded", "alike")):
+        asked = Configuration(str(tmp_path / target), str(tmp_path / draft), 2, grid=GRID)
+        run_audit(tmp_path / f"{target}-{draft}", asked, prompts[:1])
+    with pytest.raises(DraftcertError, match=r"fewer' has 20 token ids, and 33 mean something to the target"):
+        run_audit(tmp_path / "audit", Configuration(str(tiny_model), str(tmp_path / "fewer"), 2, grid=GRID), prompts)
+
+
+NO_RUNS = [
+    *({"max_new_tokens": value} for value in (0, True, 1.5, "3", None, math.nan, math.inf)),
+    *({"candidates": value} for value in ((), 1, "1", (0,), (True,), (1.0,), (1, 1), (math.nan,))),
+    *({"rules": value} for value in ((), 3, "strict_greedy", (1,), ("strict_greedy", "strict_greedy"))),
+]
+
+
+@pytest.mark.parametrize("wrong", NO_RUNS)
+def test_what_cannot_be_measured_is_refused_when_it_is_asked_for(wrong):
+    with pytest.raises(DraftcertError, match=r"max_new_tokens|candidates|rule"):
+        Configuration(**wrong) if "max_new_tokens" in wrong else Grid(**wrong)
 
 
 def overwrite(model, part):

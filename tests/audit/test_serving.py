@@ -144,8 +144,11 @@ def test_drafts_of_every_length_and_width(audit):
         assert each.tokens >= max(other.tokens for other in found if other.length == each.length and other.width == 1)
     perfect = len(audit) / sum(math.ceil(np.sum(audit.column("prompt") == number) / 4) for number in range(5))
     assert next(each for each in found if each.length == 3).most == pytest.approx(perfect)
-    with pytest.raises(DraftcertError, match="costs -1 and 1"):
+    with pytest.raises(DraftcertError, match=r"costs -1\.0 and 1"):
         Costs(-1)
+    for cost in ("0.1", None, True, math.nan):
+        with pytest.raises(DraftcertError, match="cost"):
+            Costs(cost)
 
 
 def test_the_fastest_drafts(audit):

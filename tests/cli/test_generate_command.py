@@ -63,6 +63,23 @@ def test_every_drafter_at_once_gives_greedy_output(draftcert, folder, tmp_path):
     assert len(list((tmp_path / "cache" / "draftcert" / "latency").iterdir())) <= 1  # none if the machine is busy
 
 
+def test_outputs_to_explain_are_text_unless_they_are_lists_or_objects(draftcert, folder, tmp_path):
+    files = {"word": "w5", "quoted": '"w5"', "number": "5", "numbers": "[5]", "truth": "[true]"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    def explained(one, other):
+        pair = (tmp_path / one, tmp_path / other)
+        return draftcert("explain", *pair, "--prompt", "w3", "--target", folder)
+
+    assert explained("word", "numbers").stdout.startswith("output: identical")
+    for other in ("quoted", "number"):
+        assert explained("word", other).stdout.startswith("output: true error"), other
+    refused = explained("numbers", "truth")
+    assert refused.returncode == 2
+    assert "truth holds neither outputs" in " ".join(refused.stderr.split())
+
+
 def test_the_health_of_a_drafter_is_told_and_counted(draftcert, folder, tmp_path):
     run = generate(draftcert, folder, "recycling", "--metrics", tmp_path / "metrics.prom")
     (record,) = json.loads(run.stdout)["prompts"]

@@ -87,7 +87,8 @@ def cases(number: int, seed: int = 1) -> list[dict]:
         elif index % 8 == 3 and not ENTROPIES_OR_LOGITS.search(state["rule"]):
             weights = sorted((draw.expovariate(1) for _ in range(40)), reverse=True)
             kind, row = "logprobs", [f"{math.log(weight / sum(weights)):.9f}" for weight in weights[:30]]
-        state["candidates"] = min(state["candidates"], len(row) - 1)  # the page takes no more than it is shown
+        if kind != "logprobs":  # of which a row may have more than it shows
+            state["candidates"] = min(state["candidates"], len(row) - 1)
         states.append(state | {"kind": kind, "numbers": ", ".join(row)})
     return states
 
@@ -360,6 +361,7 @@ def test_bad_input_is_refused_in_words_beside_its_field(page, name, value, says)
         ("logprobs", "-0.1, -0.2", "strict_greedy", "numbers", "more than 1"),
         ("logprobs", "0.5, -1", "strict_greedy", "numbers", "is above 0"),
         ("logprobs", "-0.9, -1.2", "top_m(2)", "numbers", "The list ends too soon"),
+        ("logprobs", "-0.9", "strict_greedy", "numbers", "The list ends too soon"),
         ("logprobs", "-0.9, -1.2, -3", "typical(9/100, 3/10)", "rule", "the entropy of the whole row"),
         ("probabilities", "0.5, 0.3, 0.2", "mars(1/2)", "ratio", "give z₍₂₎/z₍₁₎"),
     ],

@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, combinations
 
@@ -60,6 +61,8 @@ def test_bad_values(kind):
         MeanKLGuarantee(kind([]))
     with pytest.raises(DraftcertError, match=r"mean_kl = -0\.1"):
         MeanKLGuarantee(kind([0.1])).acceptance(-0.1)
+    with pytest.raises(DraftcertError, match="mean_kl = 'sNaN' is not a number"):
+        MeanKLGuarantee(kind([0.1])).acceptance(Decimal("sNaN"))
     with pytest.raises(DraftcertError, match=r"certificate 1 = nan"):
         MeanKLGuarantee(kind([0.1, math.nan]))
     with pytest.raises(DraftcertError, match=r"certificate 0 = -0\.1"):

@@ -155,6 +155,12 @@ def test_bad_distributions(probabilities, message):
         certificate(probabilities, "strict_greedy")
 
 
+@pytest.mark.parametrize("normalize", ["no", 1, None, np.array([True, False])])
+def test_only_a_truth_value_lets_a_row_be_divided_by_its_sum(normalize):
+    with pytest.raises(DraftcertError, match=r"normalize = .*: give True or False"):
+        certificate([1, 2], "strict_greedy", normalize=normalize)
+
+
 @pytest.mark.parametrize("candidates", [0, -1, 3, 1.0, True])
 def test_bad_candidates(candidates):
     with pytest.raises(DraftcertError, match="candidates ="):

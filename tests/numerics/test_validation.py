@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import math
 import random
 import sys
 from fractions import Fraction
@@ -214,6 +215,15 @@ def test_unknown_profile_and_soak():
         validate("soak")
     with pytest.raises(DraftcertError, match="soak"):
         validate("quick", hours=1)
+    for seed in (-1, True, 0.5, "0"):  # of which numpy's generators refuse some: that is no failure of a formula
+        with pytest.raises(DraftcertError, match="seed = "):
+            validate("quick", seed)
+    for hours in (math.nan, -1, "1"):
+        with pytest.raises(DraftcertError, match="hours = "):
+            validate("soak", hours=hours)
+    for rules in ([], "strict_greedy"):
+        with pytest.raises(DraftcertError, match="rules = "):
+            validate("quick", rules=rules)
     report = validate("soak", hours=1e-5, processes=1)
     # How many cases fit depends on the machine; too few notice every false formula, none may fail.
     assert all(outcome.failure is None for outcome in report.outcomes)

@@ -1,5 +1,6 @@
 """Loading a target: folders, the default model and its cache, and messages that say what to do."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,18 @@ def test_chat_template(folder: Path) -> None:
     assert token_ids(loaded.tokenizer, "w5") == [5]
 
 
+@pytest.mark.parametrize("tokens", [[], [True], [1.0], ["w1"], [61], [-1], [10**400], "w1", None, [[1]]])
+def test_what_is_no_token_of_the_model_is_refused(tokens: Any, folder: Path) -> None:
+    with pytest.raises(DraftcertError, match=r"holds (no )?token|tokens = .*: give a list"):
+        load_model(folder).batch(tokens)
+
+
+@pytest.mark.parametrize("prompt", [[], 5, None, [None], [{"role": "user"}], {"role": "user", "content": "w1"}])
+def test_a_chat_without_messages_of_text_is_refused(prompt: Any, folder: Path) -> None:
+    with pytest.raises(DraftcertError, match="prompt"):
+        load_model(folder).encode(prompt)
+
+
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
@@ -42,12 +55,32 @@ def test_chat_template(folder: Path) -> None:
         ("nobody/nothing", {}, r"there is no folder 'nobody/nothing'.*Give a folder"),
         (".", {"dtype": "int8"}, "'int8' is no floating-point dtype"),
         (".", {"device": "abacus"}, "device 'abacus' cannot be used"),
+        (".", {"device": 10**400}, "cannot be used"),
     ],
 )
 def test_messages(source: str, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(DraftcertError, match=message):
         load_model(source, **options)
+
+
+def test_threads_that_read_gguf_files_leave_nothing_changed() -> None:
+    """One begins while the other reads, and ends after it."""
+    before, inside, go_on = gguf.GGUFReader, threading.Event(), threading.Event()
+
+    def read() -> None:
+        with loading._reading_once():
+            inside.set()
+            go_on.wait(10)
+
+    with loading._reading_once():
+        assert gguf.GGUFReader is not before
+        other = threading.Thread(target=read)
+        other.start()
+        inside.wait(0.1)
+    go_on.set()
+    other.join()
+    assert gguf.GGUFReader is before
 
 
 def test_missing_default_package(monkeypatch: pytest.MonkeyPatch) -> None:

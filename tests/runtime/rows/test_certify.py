@@ -182,6 +182,10 @@ def test_equal_logits_are_certified_unless_the_target_ties(backend):
         ({"temperature": 0.0}, "temperature = 0.0"),
         ({"temperature": -1.0}, "temperature = -1.0"),
         ({"temperature": math.nan}, "temperature = nan"),
+        (
+            {"target_logits": torch.ones(2, 4), "temperature": 5e-324},
+            r"target_logits\[0\]: 1.0 over the temperature overflows",
+        ),
         ({"rule": "nonsense"}, "no rule is called 'nonsense'"),
         ({"draft_logits": torch.zeros(2, 5)}, r"draft_logits of shape \(2, 5\)"),
         (

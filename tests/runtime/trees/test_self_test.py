@@ -155,3 +155,20 @@ def test_verdicts_name_what_they_are_of(tiny: Any, nothing_known: Path) -> None:
         "versions",
         "length",
     }
+
+
+def of_tokens(number: int) -> Any:
+    """A model of so few tokens that all of them are special."""
+    sizes: dict[str, Any] = SIZES | {"vocab_size": number}
+    return model_of(transformers.LlamaConfig(**sizes, bos_token_id=0, eos_token_id=number - 1, pad_token_id=None))
+
+
+@pytest.mark.parametrize("drafter", ["recycling", "recycling:prior", "lookup", "layers:0"])
+def test_a_vocabulary_of_two_special_tokens_is_decoded(drafter: str, tiny: Any, hf_greedy: Any) -> None:
+    model = of_tokens(2)
+    assert GreedyTreeDecoder(model, drafter, latency=None).generate([0], 9, ()).tokens == [hf_greedy(model, [0], 9, -1)]
+
+
+def test_a_vocabulary_of_one_token_is_refused() -> None:
+    with pytest.raises(DraftcertError, match="vocabulary of one token"):
+        GreedyTreeDecoder(of_tokens(1), latency=None)
