@@ -24,9 +24,7 @@ class _Text:
         before, added = self.tokens, tokens[len(self.tokens) :]
         if added:
             chain = Tree((before[-1], *added[:-1]), tuple(range(-1, len(added) - 1)))
-            certain = Observation(
-                chain, tuple(range(len(added))), [[token] for token in added], [[1.0]] * len(added), [0.0] * len(added)
-            )
+            certain = Observation(chain, tuple(range(len(added))), [[token] for token in added], [[1.0]] * len(added))
             self.drafter.observe(before, certain)
         self.tokens = tokens
 

@@ -39,11 +39,11 @@ class TreeLayer(CacheLayerMixin):
         ]
         self.is_initialized = True
 
-    def room(self, tokens: int, key_states: torch.Tensor, value_states: torch.Tensor) -> list[torch.Tensor]:
-        """The buffers, grown where they do not hold so many tokens; of the given states only the shapes count."""
+    def room(self, tokens: int, *like: torch.Tensor) -> list[torch.Tensor]:
+        """The buffers, grown where they hold fewer tokens; where there are none yet, made for states `like` these."""
         self.owner.reserve(tokens)
         if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
+            self.lazy_initialization(*like)
         elif self.buffers[0].shape[2] < tokens:
             old = self.buffers
             self.lazy_initialization(*old)

@@ -100,23 +100,27 @@ class FewRows:
         """
         model, (batch, nodes) = self._model, tokens.shape
         hidden = (model.embedding(tokens) * model.multiplier).contiguous()
+        # Tensors whose addresses the layers get stay in these until the layers are through.
         seen = {kind: _places(mask) for kind, mask in masks.items()}
-        everywhere, span = next(iter(seen.values())), next(iter(masks.values())).shape[-1]
+        span = next(iter(masks.values())).shape[-1]
         kinds = {layer.kind for layer in model.layers} if model.rotated_by_kind else {""}
         turned = {
             kind: [part.contiguous() for part in model.rotation(hidden, positions, *filter(None, [kind]))]
             for kind in kinds
         }
-        lengths = torch.tensor(cache.lengths)
+        seen_at = {kind: (starts.data_ptr(), places.data_ptr()) for kind, (starts, places) in seen.items()}
+        turned_at = {kind: (c.data_ptr(), s.data_ptr(), c.shape[-1]) for kind, (c, s) in turned.items()}
+        everywhere, lengths = next(iter(seen_at.values())), torch.tensor(cache.lengths)
         shape = Shape(len(self._layers), batch, nodes, hidden.shape[-1], span, lengths.data_ptr())
         for target, layer in zip(self._layers, model.layers, strict=True):
-            states = hidden.new_empty(batch, target.key_heads, 0, target.dimension)
-            keys, values = cast("TreeLayer", cache.layers[layer.number]).room(span, states, states)
+            states = cast("TreeLayer", cache.layers[layer.number])
+            like = [] if states.is_initialized else [hidden.new_empty(batch, target.key_heads, 0, target.dimension)] * 2
+            keys, values = states.room(span, *like)
             target.keys, target.values, target.capacity = keys.data_ptr(), values.data_ptr(), keys.shape[2]
-            target.starts, target.places = (part.data_ptr() for part in seen.get(layer.kind, everywhere))
+            target.starts, target.places = seen_at.get(layer.kind, everywhere)
             if layer.rotated:
-                cosine, sine = turned[layer.kind if model.rotated_by_kind else ""]
-                target.cosine, target.sine, target.rotary = cosine.data_ptr(), sine.data_ptr(), cosine.shape[-1]
+                at = turned_at[layer.kind if model.rotated_by_kind else ""]
+                target.cosine, target.sine, target.rotary = at
         run_layers(shape, self._layers, hidden, self.level)
         if last is not None:
             hidden = hidden[torch.arange(batch), last]

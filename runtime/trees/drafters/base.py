@@ -6,8 +6,12 @@ import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol, runtime_checkable
 
+import torch
+
+from ...generated import torch_formulas
 from ..tree import Tree
 
 Successors = Sequence[tuple[int, float]]
@@ -18,15 +22,24 @@ Successors = Sequence[tuple[int, float]]
 class Observation:
     """What one target pass told: per node of `tree` the target's most likely tokens and their probabilities.
 
-    `path` is the accepted path, `certificates` the strict certificate (nats) of every row; the greedy token after a
-    node is `top_ids[node][0]`.
+    `path` is the accepted path; the greedy token after a node is `top_ids[node][0]`.
+
+    >>> observation = Observation(Tree((7,), (-1,)), (0,), [[3, 4]], [[0.75, 0.25]])
+    >>> round(observation.certificate(0), 4)
+    0.1438
     """
 
     tree: Tree
     path: tuple[int, ...]
     top_ids: list[list[int]]
     top_probabilities: list[list[float]]
-    certificates: list[float]
+
+    def certificate(self, node: int) -> float:
+        """The strict certificate (nats) of a node's row, by its two likeliest tokens (T5); infinite if one is known."""
+        if len(self.top_probabilities[node]) < 2:
+            return inf
+        top, second = torch.tensor(self.top_probabilities[node][:2])
+        return float(torch_formulas.strict_greedy(top + second, top - second))
 
 
 @runtime_checkable

@@ -90,7 +90,7 @@ class TokenRecycling(SuccessorDrafter):
         for node in (*(node for node in range(len(tree)) if node not in accepted), *path):
             width = self.successors_kept
             if self.shape == "certificate-guided":
-                width = max(1, ceil(width * (1 - min(1.0, observation.certificates[node] / log(2)))))
+                width = max(1, ceil(width * (1 - min(1.0, observation.certificate(node) / log(2)))))
             entry = self._entry(observation.top_ids[node][:width], observation.top_probabilities[node][:width])
             for length in range(1, len(tails[node]) + 1):
                 self.table[tails[node][-length:]] = entry

@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable, Sequence
 from itertools import product
+from math import ceil, log
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draftcert.numerics import certificate
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
 from draftcert.runtime.trees.drafters import (
     Assistant,
@@ -55,7 +57,7 @@ def _product(factors: Any) -> float:
 
 def observation(tree: Tree, path: tuple[int, ...], *successors: list[int]) -> Observation:
     chances = [[0.9, 0.05, 0.02][: len(ids)] for ids in successors]
-    return Observation(tree, path, list(successors), chances, [0.3] * len(successors))
+    return Observation(tree, path, list(successors), chances)
 
 
 def test_token_recycling_remembers_accepted_and_rejected_nodes() -> None:
@@ -93,10 +95,15 @@ def test_hit_rates_learn_which_successors_are_right() -> None:
 def test_certificate_guided_widths() -> None:
     drafter = TokenRecycling(shape="certificate-guided", longest=1)
     root = Tree((2,), (-1,))
-    ids, chances = list(range(8)), [0.1] * 8
-    for certificate, width in ((0.6931, 1), (0.35, 4), (0.0, 8), (float("inf"), 1)):
-        drafter.observe([2], Observation(root, (0,), [ids], [chances], [certificate]))
-        assert len(drafter.successors([2], ())) == width
+    for top, second in ((1.0, 0.0), (0.9, 0.01), (0.75, 0.2), (0.4, 0.4)):
+        chances = [top, second, *[(1 - top - second) / 6] * 6]
+        observed = Observation(root, (0,), [list(range(8))], [chances])
+        exact = float(certificate(chances, "strict_greedy"))
+        assert observed.certificate(0) == pytest.approx(exact, abs=1e-6)
+        drafter.observe([2], observed)
+        assert len(drafter.successors([2], ())) == max(1, ceil(8 * (1 - exact / log(2))))
+    drafter.observe([2], Observation(root, (0,), [[5]], [[1.0]]))
+    assert len(drafter.successors([2], ())) == 1
 
 
 def test_static_shape_does_not_depend_on_probabilities() -> None:
@@ -105,7 +112,7 @@ def test_static_shape_does_not_depend_on_probabilities() -> None:
         drafter = TokenRecycling(shape="static", longest=1, successors_kept=3)
         for token in range(8):
             ids = [(token + i) % 8 for i in range(1, 4)]
-            drafter.observe([token], Observation(Tree((token,), (-1,)), (0,), [ids], [[top, 0.01, 0.001]], [0.1]))
+            drafter.observe([token], Observation(Tree((token,), (-1,)), (0,), [ids], [[top, 0.01, 0.001]]))
         shapes.add(drafter.propose([0], 12, 5).parents)
     assert len(shapes) == 1
 
