@@ -13,7 +13,7 @@ from typing import Any
 from draftcert.cli import COMMON, acts, commands, whole
 from draftcert.document import environment, groups, select, shared, title_of
 from draftcert.document.explorer import explorer_page
-from draftcert.document.figures import FIGURES, inline_svg
+from draftcert.document.figures import FIGURES, draw, inline_svg
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = (
@@ -60,7 +60,7 @@ def theory_pages() -> Iterator[tuple[str, str]]:
     context |= {
         "link": link,
         "explorer": lambda point, family=None: f"../../{explorer(point, family)}",
-        "svg": {name: inline_svg(figure) for name, figure in FIGURES.items()},
+        "svg": {name: inline_svg(draw(figure, "svg")[0], figure.__name__) for name, figure in FIGURES.items()},
     }
     module = templates.make_module(context)
     prose = templates.environment.filters["prose"]

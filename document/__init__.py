@@ -104,9 +104,10 @@ def write_document(folder: str | Path, only: str | None = None, progress: Progre
     svg, written = {}, []
     for name in figures:
         begin(f"figure of {name}")
-        svg[name] = inline_svg(FIGURES[name])
+        drawn, printed = draw(FIGURES[name], "svg", "pdf")
+        svg[name] = inline_svg(drawn, FIGURES[name].__name__)
         path = folder / f"figure-{name}.pdf"
-        write_whole(path, draw(FIGURES[name], "pdf"))
+        write_whole(path, printed)
         written.append(path)
     content = {
         "only": only,

@@ -278,22 +278,23 @@ FIGURES = MappingProxyType(
 """The figure of a theorem, by the theorem's name."""
 
 
-def draw(figure: Callable[[], Figure], kind: str) -> bytes:
-    """A figure as `svg` or `pdf`, without date or random names."""
-    buffer = io.BytesIO()
+def draw(figure: Callable[[], Figure], *kinds: str) -> tuple[bytes, ...]:
+    """A figure as `svg` or `pdf`, without date or random names: made once, saved in each of these kinds."""
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "Producer": None, "Creator": None}}
+    buffers = tuple(io.BytesIO() for _ in kinds)
     with mpl.rc_context({**STYLE, "svg.hashsalt": figure.__name__}):
-        metadata = {"Date": None} if kind == "svg" else {"CreationDate": None, "Producer": None, "Creator": None}
-        figure().savefig(buffer, format=kind, metadata=metadata, transparent=False)
-    return buffer.getvalue()
+        made = figure()
+        for kind, buffer in zip(kinds, buffers, strict=True):
+            made.savefig(buffer, format=kind, metadata=metadata[kind], transparent=False)
+    return tuple(buffer.getvalue() for buffer in buffers)
 
 
-def inline_svg(figure: Callable[[], Figure]) -> str:
+def inline_svg(drawn: bytes, name: str) -> str:
     """The `<svg>` element alone, as wide as its container, with names of its own in a page with others."""
-    text = draw(figure, "svg").decode()
+    text = drawn.decode()
     text = text[text.index("<svg") :]
     # What is drawn in black takes the page's ink, what is white its paper, so that both follow a dark page.
     text = text.replace("#000000", "currentColor").replace("fill: #ffffff", "fill: none")
-    name = figure.__name__
     for mark in ('id="', 'href="#', "url(#"):
         text = text.replace(mark, f"{mark}{name}-")
     return styles_as_classes(text, name)

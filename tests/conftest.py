@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -90,6 +91,8 @@ class _Finder:
 
 
 sys.meta_path.insert(0, _Finder)
+
+os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # trio, which selenium brings, has one that looks through all objects
 
 gc.disable()  # what is loaded until the tests are collected stays to the end: torch, transformers, sympy
 

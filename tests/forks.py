@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 SERVE = """
-import gc, importlib, json, os, runpy, sys
+import atexit, gc, importlib, json, os, runpy, sys, threading
 
 gc.disable()
 for name in sys.argv[1:]:
@@ -25,8 +25,18 @@ for line in sys.stdin:
         for descriptor, file in enumerate((os.devnull, *files)):
             os.dup2(os.open(file, os.O_WRONLY if descriptor else os.O_RDONLY), descriptor)
         sys.argv = command
-        runpy.run_path(command[0], run_name="__main__")
-        sys.exit()
+        status = 0
+        try:
+            runpy.run_path(command[0], run_name="__main__")
+        except SystemExit as end:
+            if end.code and not isinstance(end.code, int):
+                raise
+            status = end.code or 0
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)  # sys.exit would copy all that is loaded, to take it apart
     print(files[0], os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 

@@ -280,7 +280,7 @@ def told(published, tmp_path_factory) -> list[subprocess.CompletedProcess[str]]:
     asked = {"configuration": {"grid": grid}, "prompts": [], "made_by": made_by()}
     (folder / "audited" / "audit.json").write_text(json.dumps(asked))
     programs = published.environment / "bin"
-    libraries = ("cvxpy", "scipy.optimize", "torch", "draftcert.theory.theorems")
+    libraries = ("torch", "cvxpy", "scipy.optimize", "pydantic.fields", "draftcert.cli", "draftcert.theory.theorems")
     with Forks(programs / "python", libraries, folder, unhelped()) as forks:
         return [
             forks.run([programs / "draftcert", *command.split(), *options.split()]) for command, options, _ in COMMANDS

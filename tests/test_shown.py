@@ -198,7 +198,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 LIBRARIES = (
     *("torch", "transformers.models.llama.modeling_llama", "cvxpy", "scipy.optimize", "pyarrow.parquet"),
-    "draftcert.theory.theorems",
+    *("pydantic.fields", "draftcert.cli", "draftcert.theory.theorems", "draftcert.numerics.margins"),
+    *("draftcert.runtime.codegen", "draftcert.runtime.trees", "draftcert.document", "draftcert.audit.report"),
 )
 """What many commands load; `test_packaging` and `test_front_door` test that each loads what it needs."""
 

@@ -34,7 +34,7 @@ def exact_row(probabilities: Sequence[Any]) -> list[sympy.Rational]:
     if not row:
         raise DraftcertError("an empty row: a target distribution has at least one token")
     for token, value in enumerate(row):
-        if not 0 <= value <= 1:
+        if not 0 <= value.p <= value.q:
             raise DraftcertError(f"the probability of token {token} = {value} lies outside [0, 1]")
     return row
 

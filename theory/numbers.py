@@ -13,6 +13,8 @@ MOST_DIGITS = 4000
 
 Python itself refuses to print integers of more than 4300 digits, and `1e-9999999` would fill the memory."""
 
+_LARGEST = 10**MOST_DIGITS
+
 _DECIMAL = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
 
 
@@ -43,7 +45,7 @@ def exact_number(text: str, what: str) -> Fraction:
 
 def bounded(value: Fraction, what: str) -> Fraction:
     """The value, if it has no more digits than one that is written may have."""
-    if max(abs(value.numerator), value.denominator) > 10**MOST_DIGITS:
+    if max(abs(value.numerator), value.denominator) > _LARGEST:
         raise DraftcertError(f"{what} has more than {MOST_DIGITS} digits: give fewer")
     return value
 

@@ -148,22 +148,28 @@ def evaluations(
     for forward in {
         engine.few_rows is None: engine for engine in (TreeForward(model), TreeForward(model, False))
     }.values():
-        fits = (count for count in rows if count <= forward.max_positions - len(prompt) - len(tokens))
-        others += [_among(forward, list(prompt), list(tokens), count) for count in fits]
+        fits = [count for count in rows if count <= forward.max_positions - len(prompt) - len(tokens)]
+        others += _among(forward, list(prompt), list(tokens), fits) if fits else []
     return plain, [other.to(plain) for other in others]
 
 
 @torch.inference_mode()
-def _among(forward: TreeForward, prompt: list[int], tokens: list[int], count: int) -> torch.Tensor:
-    """The row after prompt and tokens when these come in pieces of `count` rows, the last of which is filled up."""
-    cache = forward.new_cache([len(prompt)], len(tokens) + count)
-    row = forward.begin([prompt], cache, None)[0][0]
-    for at in range(0, len(tokens), count):
-        piece = tokens[at : at + count]
-        chain = [*piece, *[0] * (count - len(piece))]
-        row = forward([Tree(tuple(chain), tuple(range(-1, count - 1)))], cache)[0][len(piece) - 1]
-        cache.commit(0, range(len(piece)))
-    return row
+def _among(forward: TreeForward, prompt: list[int], tokens: list[int], rows: Sequence[int]) -> list[torch.Tensor]:
+    """The row after prompt and tokens, for each number of rows: the tokens come in pieces of so many, the last of which
+    is filled up. The prompt is passed once, and what came behind it is taken back each time.
+    """
+    cache = forward.new_cache([len(prompt)], len(tokens) + max(rows))
+    behind_the_prompt = forward.begin([prompt], cache, None)[0][0]
+    found = []
+    for count in rows:
+        cache.lengths[0], row = len(prompt), behind_the_prompt
+        for at in range(0, len(tokens), count):
+            piece = tokens[at : at + count]
+            chain = [*piece, *[0] * (count - len(piece))]
+            row = forward([Tree(tuple(chain), tuple(range(-1, count - 1)))], cache)[0][len(piece) - 1]
+            cache.commit(0, range(len(piece)))
+        found.append(row)
+    return found
 
 
 def _verdict(verdict: str, **facts: Any) -> Explanation:

@@ -103,7 +103,8 @@ def judged(state: dict, bounds: bool) -> dict | None:
     if state["kind"] == "logits":
         with mpmath.workdps(120):
             weights = [mpmath.exp(mpmath.mpf(z)) for z in numbers]
-            row = [mpmath.nstr(weight / sum(weights), 100) for weight in weights]
+            total = sum(weights)
+            row = [mpmath.nstr(weight / total, 100) for weight in weights]
         given = {"logits": numbers, "normalize": True}
     else:
         row = numbers

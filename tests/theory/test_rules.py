@@ -284,7 +284,7 @@ def test_what_is_no_level_set_is_refused(accepts, message: str):
         RuleFamily("test", (), accepts, "", "", ())
 
 
-@pytest.mark.parametrize("row", [[], ["x"], ["nan"], [2, -1], [None], ["1/0"], [float("inf")]])
+@pytest.mark.parametrize("row", [[], ["3/2"], ["x"], ["nan"], [2, -1], [None], ["1/0"], [float("inf")]])
 def test_bad_rows(row: list):
     with pytest.raises(DraftcertError, match=r"empty row|probability of token"):
         RULES["additive"](0).accepted_count(row)
