@@ -38,6 +38,7 @@ MEASUREMENTS = {
     "decoding-competitors": "Beside other programs",
     "decoding-bfloat16": "Beside llama.cpp, in bfloat16",
     "decoding-float32": "Beside llama.cpp, in float32",
+    "limits": "Passes beside the limits of the machine",
     "kernels": "Kernels for rows of logits",
 }
 """Tables in `benchmarks/results`, with their titles."""
@@ -201,6 +202,8 @@ def command_of(name: str, results: dict[str, Any]) -> str:
     if name == "kernels":
         return f"draftcert bench kernels --threads {results['threads']} --rounds {results['rounds']}"
     settings = results["settings"]
+    if name == "limits":
+        return f"python benchmarks/limits.py --turns {settings['turns']}"
     words = ["python benchmarks/decoding.py prompts.jsonl"]
     words += [f"--model {settings['model']}"] if settings["model"] != "smollm2" else []
     words += [f"--per-category {settings['per_category']}"] if settings["per_category"] else []

@@ -202,7 +202,14 @@ def test_an_interrupt_ends_everything_within_two_seconds_and_without_noise(tmp_p
     program = tmp_path / "program.py"
     program.write_text(INTERRUPTED)
     command = [sys.executable, str(program), options]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    run = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
+    )
     assert run.stdout
     assert [run.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does

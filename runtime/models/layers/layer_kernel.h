@@ -73,8 +73,9 @@ INLINE V hyperbolic_tangent(V x) {
 }
 
 // The bytes of the weight that are needed next: fetched in steps while others are multiplied, so that memory and
-// arithmetic work at once. One or two rows leave the arithmetic idle: then it is faster to let the processor fetch what
-// is multiplied as it is, and what is expanded is fetched before it is (`expand`).
+// arithmetic work at once. Where one group of rows takes the weight from memory as it is, it fetches the same numbers of
+// the weight's next rows instead; where one or two rows leave the arithmetic idle, what is expanded is fetched before it is
+// (`expand`).
 struct Ahead {
   const uint8_t* at;
   int64_t step;
@@ -86,8 +87,9 @@ struct Ahead {
   }
 };
 
-// What a block of a product works on: numbers [from, to) of `in`; the rows of the weight are `step` numbers apart.
-struct Part { int64_t from, to, in, step; };
+// What a block of a product works on: numbers [from, to) of `in`; the rows of the weight are `step` numbers apart;
+// `direct`: one group of rows takes them from memory as they are.
+struct Part { int64_t from, to, in, step; bool direct; };
 
 // R rows of the input times O rows of the weight. The R O sums stay in registers, so that a loaded register of the weight
 // serves R rows and one of the input O; `kept` has those of the numbers before. Every sum is taken in LANES partial sums,
@@ -106,7 +108,12 @@ void block(const float* x, const float* w, const Part& part, V* kept, const floa
     V weights[O];
 #pragma GCC unroll 4
     for (int o = 0; o < O; ++o) weights[o] = load(w + o * part.step + i);
-    if (R > 2) next.fetch();
+    if (part.direct) {
+#pragma GCC unroll 4
+      for (int o = 0; o < O; ++o) __builtin_prefetch(w + (O + o) * part.step + i);
+    } else if (R > 2) {
+      next.fetch();
+    }
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
       V values = load(x + r * part.in + i);
@@ -171,7 +178,7 @@ void product(const float* x, const Product& p, int64_t first, int64_t last, int6
     Ahead ahead{stored + outputs * p.row_bytes, step};
     for (int64_t from = 0, to; from < in; from = to) {
       to = std::min(from + numbers_at_once(in), in);
-      Part part{from, to, in, in};
+      Part part{from, to, in, in, groups == 1 && !p.expand};
       const float* w = (const float*)stored + from;
       if (p.expand) {
         part.step = to - from;

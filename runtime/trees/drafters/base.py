@@ -26,7 +26,7 @@ class Observation:
 
     >>> observation = Observation(Tree((7,), (-1,)), (0,), [[3, 4]], [[0.75, 0.25]])
     >>> round(observation.certificate(0), 4)
-    0.1438
+    0.1308
     """
 
     tree: Tree

@@ -95,7 +95,7 @@ def test_hit_rates_learn_which_successors_are_right() -> None:
 def test_certificate_guided_widths() -> None:
     drafter = TokenRecycling(shape="certificate-guided", longest=1)
     root = Tree((2,), (-1,))
-    for top, second in ((1.0, 0.0), (0.9, 0.01), (0.75, 0.2), (0.4, 0.4)):
+    for top, second in ((1.0, 0.0), (0.9, 0.03), (0.75, 0.2), (0.4, 0.4)):
         chances = [top, second, *[(1 - top - second) / 6] * 6]
         observed = Observation(root, (0,), [list(range(8))], [chances])
         exact = float(certificate(chances, "strict_greedy"))
