@@ -21,7 +21,7 @@ from ..models import LoadedModel
 from ..models.evaluating import evaluating
 from ..rows.certify import certify
 from .forward import TreeForward
-from .plain import cached_row, distance, plain_logits, tolerance
+from .plain import cached_row, distance, plain_logits, require_causal, tolerance
 from .tree import Tree
 from .verify import rank
 
@@ -106,7 +106,8 @@ def explain(
             raise DraftcertError(f"token {token} lies outside the target's vocabulary 0 to {vocabulary - 1}")
     with evaluating(model):
         row, others = evaluations(model, prompt, first[:shared], rows)
-        allowed = tolerance(model, [*prompt, *first[:shared]])
+        require_causal(model, [*prompt, *first[:shared]])
+        allowed = float(tolerance(model, [*prompt, *first[:shared]]))
     greedy = int(row.argmax())
     ranks = (rank(row, tokens[0]), rank(row, tokens[1]))
     logits = (float(row[tokens[0]]), float(row[tokens[1]]))
