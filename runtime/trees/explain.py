@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from ...theory.errors import DraftcertError
+from ...theory.numbers import items, whole_number
 from ...theory.rules import strict_greedy
 from ..models import LoadedModel
 from ..models.evaluating import evaluating
@@ -86,7 +87,10 @@ def explain(
     >>> explain(target, prompt, one, two).verdict
     'different rule'
     """
-    prompt, first, second = list(prompt), list(first), list(second)
+    prompt, first, second = (
+        [whole_number(token, f"{name}[{place}]", 0) for place, token in enumerate(items(tokens, name))]
+        for name, tokens in (("prompt", prompt), ("first", first), ("second", second))
+    )
     if not prompt:
         raise DraftcertError("the prompt is empty: the outputs cannot be evaluated")
     if second_prompt is not None and list(second_prompt) != prompt:

@@ -28,6 +28,10 @@ def test_same_prompt_budget_and_length(tiny: Any) -> None:
         explain(model, [], [1], [2])
     with pytest.raises(DraftcertError, match="token 99"):
         explain(model, PROMPT, [1], [99])
+    wrong: Any
+    for wrong, message in ((5, "first = 5: give a list"), (["1"], r"first\[0\] = '1': give a whole number")):
+        with pytest.raises(DraftcertError, match=message):
+            explain(model, PROMPT, wrong, [1])
 
 
 def test_another_token_than_the_greedy_one(tiny: Any, hf_greedy: Any) -> None:
