@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from ..theory.imports import optional
 from ..theory.numbers import shown
 from .measure import Grid
 from .prompts import Prompt
-from .run import Configuration, made_by
+from .run import TRACE, Configuration, made_by
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -112,5 +113,5 @@ class Audit:
 
     def trace(self) -> dict[str, Any] | None:
         """The recorded decoding of the first prompt, if the target could be decoded with trees."""
-        file = self.folder / "trace.json"
-        return read_json(file) if file.is_file() else None
+        trace = self._file.schema_arrow.metadata.get(TRACE)
+        return None if trace is None else json.loads(trace)

@@ -2,7 +2,8 @@
 
 The folder of an audit holds `audit.json` (what was asked, and what of: digests of the models and of all else that makes
 the numbers), `shards/` (written atomically and sealed, so that a killed run goes on where it stopped and damage shows)
-and, when complete, `positions.parquet` (all shards in order) and `trace.json`. Memory does not grow with the prompts.
+and, when complete, `positions.parquet` (all shards in order, and the trace of the first). Memory does not grow with the
+prompts.
 """
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ def run_audit(
 
 
 TRACE, SEALED = b"trace", b"seal"
-"""Metadata of a shard: the trace of the first prompt, as JSON, and the checksum."""
+"""Metadata of a shard, and of all joined: the trace of the first prompt, as JSON, and the checksum."""
 
 
 def _shard(index: int) -> str:
@@ -328,17 +329,15 @@ def actors(device: str, nodes: Sequence[Mapping[str, float]]) -> tuple[int, int]
 
 
 def _join(folder: Path, count: int) -> Path:
-    """All shards in order as one sealed file, a row group each, and the trace of the first."""
+    """All shards in order as one sealed file, a row group each, with the trace of the first."""
     with optional("report"):
         import pyarrow.parquet as pq
 
     paths = [folder / "shards" / _shard(index) for index in range(count)]
     schema = pq.read_schema(paths[0])
-    if trace := (schema.metadata or {}).get(TRACE):
-        write_whole(folder / "trace.json", trace)
     whole = folder / "positions.parquet"
     with replacing(whole) as joined:
-        with pq.ParquetWriter(joined, _sealable(schema.remove_metadata())) as writer:
+        with pq.ParquetWriter(joined, _sealable(schema)) as writer:
             for path in paths:
                 writer.write_table(pq.read_table(path))
         seal(joined)

@@ -10,6 +10,7 @@ import typer
 from ..support.files import STANDARD_INPUT, reading, require_writable
 from ..theory.errors import DraftcertError
 from ..theory.names import unknown_name
+from ..theory.numbers import is_digits
 
 
 def checked(check: Callable[[Any], object]) -> Callable[..., Any]:
@@ -84,7 +85,7 @@ DEVICES = ("cpu", "cuda", "mps", "xpu", "auto")
 
 def _device(name: str) -> None:
     kind, colon, number = name.partition(":")
-    if kind not in DEVICES or (colon and not number.isdecimal()):
+    if kind not in DEVICES or (colon and not is_digits(number)):
         raise unknown_name("device", name, DEVICES)
 
 

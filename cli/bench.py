@@ -8,7 +8,7 @@ import typer
 
 from ..support.files import replacing, writable_folder, write_whole
 from ..theory.errors import DraftcertError
-from ..theory.numbers import shown
+from ..theory.numbers import is_digits, shown
 from .arguments import checked, output_folder
 from .console import Json, can_report, finish, out, print_json, status
 
@@ -68,6 +68,6 @@ def kernels(
 
 def _shape(text: str) -> tuple[int, int]:
     rows, cross, size = text.partition("x")
-    if not (cross and rows.isdecimal() and size.isdecimal() and int(rows) > 0 and int(size) > 1):
+    if not (cross and is_digits(rows) and is_digits(size) and int(rows) > 0 and int(size) > 1):
         raise DraftcertError(f"{shown(text)}: write rows x vocabulary, such as 64x151936")
     return int(rows), int(size)

@@ -69,6 +69,8 @@ SINGLE_DECIMALS = 7
 MOST_CANDIDATES = 2**20
 MOST_PACKED = 2**12
 """Beyond as many unlisted accepted tokens the ceiling `ln(1 + m p_(1))` is the upper end."""
+MOST_TRIED = 2**16
+"""Masses of all corners together that are tried for the upper end; where there are more, corners share a bound."""
 
 
 @dataclass(frozen=True)
@@ -354,15 +356,17 @@ def _least_tails(missing: int, unlisted: int | float, left: Fraction, cap: Fract
     at which a function is greatest that is convex and falls with each.
 
     At a corner some are at the cap, some equal, the others 0. All of `left` on the likeliest is steepest at one corner;
-    of those with more equal ones the lowest has all of them equal.
+    of those with more equal ones the lowest has all of them equal. Where corners are many, what stands for several of
+    them has the least that any of them has at each place.
     """
     if not left or not cap or unlisted == math.inf:
         yield [Fraction(0)] * missing
         return
     full = min(int(left / cap), missing)
-    for capped in range(full + 1):
-        others = unlisted - capped
-        equal = (left - capped * cap) / int(others) if others else Fraction(0)
+    together = -(-(full + 1) // max(1, MOST_TRIED // missing))
+    for capped in range(0, full + 1, together):
+        ends = {capped, min(capped + together - 1, full)}  # between them the equal masses go one way
+        equal = min((left - end * cap) / int(unlisted - end) if unlisted > end else Fraction(0) for end in ends)
         yield [cap] * capped + [equal] * (missing - capped)
     if full < missing:
         yield [cap] * full + [left - full * cap] + [Fraction(0)] * (missing - full - 1)

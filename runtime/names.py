@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from ..support.files import reading
-from ..theory.errors import DraftcertError
+from ..theory.errors import Argument, DraftcertError
 from ..theory.imports import optional
 from ..theory.names import near, unknown_name
-from ..theory.numbers import shown
+from ..theory.numbers import is_digits, shown
 
 DEFAULT_MODEL = "smollm2"
 Walk = Literal["likeliest", "longest"]
@@ -112,7 +112,7 @@ def read_layers(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         last = last if dash else first
-        if not (first.isdecimal() and last.isdecimal()) or len(first + last) > 8 or int(last) < int(first):
+        if not (is_digits(first) and is_digits(last)) or len(first + last) > 8 or int(last) < int(first):
             raise DraftcertError(f"cannot read the layers {shown(text)}: give numbers and ranges, as 10-19 or 3,5,7-9")
         layers.update(range(int(first), int(last) + 1))
     return tuple(sorted(layers))
@@ -137,6 +137,8 @@ def check_drafter(text: str, built_in: tuple[str, ...] = BUILT_IN) -> None:
     Raises:
         DraftcertError: options or layers that do not exist, or a model that is nowhere.
     """
+    if not isinstance(text, str):
+        raise DraftcertError(Argument("drafter", shown(text)), ": give its name")
     known = [*built_in, LAYERS[:-1], DEFAULT_MODEL]
     for name in map(str.strip, text.split("+") if built_in else [text]):
         kind = name.partition(":")[0]
@@ -144,6 +146,8 @@ def check_drafter(text: str, built_in: tuple[str, ...] = BUILT_IN) -> None:
             read_recycling(name)
         elif name.startswith(LAYERS):
             read_layers(name.removeprefix(LAYERS))
+        elif name == "none" and text != name:
+            raise DraftcertError(f"drafter {shown(text)}: none is no part of another drafter, it stands alone")
         elif name not in built_in:
             mistyped = name != DEFAULT_MODEL and (kind in BUILT_IN or near(kind, known))
             if mistyped and not Path(name).exists():

@@ -50,6 +50,15 @@ def bounded(value: Fraction, what: str) -> Fraction:
     return value
 
 
+def is_digits(text: str) -> bool:
+    """Whether a text is one or more of the digits 0 to 9; other scripts have digits too, which `str` takes for such.
+
+    >>> is_digits("12"), is_digits("\u0661\u0662")
+    (True, False)
+    """
+    return text.isascii() and text.isdecimal()
+
+
 def whole_number(value: Any, name: str, least: int, most: int | None = None, why: str = "") -> int:
     """A whole number of Python, numpy or torch; a float or a truth value is none, however round.
 

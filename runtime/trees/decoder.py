@@ -19,7 +19,7 @@ import torch
 from ...support.files import reading
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
-from ...theory.numbers import whole_number
+from ...theory.numbers import truth_value, whole_number
 from ...theory.parse import parse_rule
 from ...theory.rule import Rule
 from ...theory.rules import strict_greedy
@@ -133,7 +133,7 @@ class GreedyTreeDecoder:
             raise DraftcertError(f"latency = {latency!r}: give a Latency, 'measured' or None")
         self.choice: Walk = choice
         self.rule = strict_greedy() if rule is None else parse_rule(rule)
-        self._fast, self._fixed_shapes = fast, fixed_shapes
+        self._fast, self._fixed_shapes = truth_value(fast, "fast"), truth_value(fixed_shapes, "fixed_shapes")
         self._idle: list[tuple[str, TreeForward]] = []
         with self._engine(reach=0) as engine, evaluating(self.target):
             drafter = drafter_by_name(drafter, target) if isinstance(drafter, str) else drafter

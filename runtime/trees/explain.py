@@ -16,12 +16,13 @@ from typing import Any
 import torch
 
 from ...theory.errors import DraftcertError
+from ...theory.numbers import items, whole_number
 from ...theory.rules import strict_greedy
 from ..models import LoadedModel
 from ..models.evaluating import evaluating
 from ..rows.certify import certify
 from .forward import TreeForward
-from .plain import cached_row, distance, plain_logits, tolerance
+from .plain import cached_row, distance, plain_logits, require_causal, tolerance
 from .tree import Tree
 from .verify import rank
 
@@ -86,7 +87,10 @@ def explain(
     >>> explain(target, prompt, one, two).verdict
     'different rule'
     """
-    prompt, first, second = list(prompt), list(first), list(second)
+    prompt, first, second = (
+        [whole_number(token, f"{name}[{place}]", 0) for place, token in enumerate(items(tokens, name))]
+        for name, tokens in (("prompt", prompt), ("first", first), ("second", second))
+    )
     if not prompt:
         raise DraftcertError("the prompt is empty: the outputs cannot be evaluated")
     if second_prompt is not None and list(second_prompt) != prompt:
@@ -106,7 +110,8 @@ def explain(
             raise DraftcertError(f"token {token} lies outside the target's vocabulary 0 to {vocabulary - 1}")
     with evaluating(model):
         row, others = evaluations(model, prompt, first[:shared], rows)
-        allowed = tolerance(model, [*prompt, *first[:shared]])
+        require_causal(model, [*prompt, *first[:shared]])
+        allowed = float(tolerance(model, [*prompt, *first[:shared]]))
     greedy = int(row.argmax())
     ranks = (rank(row, tokens[0]), rank(row, tokens[1]))
     logits = (float(row[tokens[0]]), float(row[tokens[1]]))

@@ -11,17 +11,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from ...theory.errors import DraftcertError
 
-_TIMES_NOISE = 16.0
-"""How many times further off than the plain model with other rows beside a right evaluation may be."""
-_CACHED = (1, 4, 16)
-"""In half precision so many of the last tokens go through transformers' cache, one by one."""
-_TIMES_CACHE = 4.0
-"""How many times further off than the row behind such tokens a right evaluation may be."""
-_LARGEST_ROUNDING = 16.0
-"""That row counts as off by rounding only up to so many units of it; more would excuse a cache that is wrong."""
+_DRAWS = 3
+"""How often a text is evaluated with results moved at random."""
+_ROUNDING = {
+    "linear",
+    "addmm",
+    "matmul",
+    "bmm",
+    "baddbmm",
+    "add",
+    "radd",
+    "mul",
+    "rmul",
+    "scaled_dot_product_attention",
+}
+"""Functions of torch whose results are moved: what models are made of."""
 _ROWS = 1024
 """Rows of a pass at most, where texts are longer than one row."""
 
@@ -51,36 +59,56 @@ def distance(rows: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
     return (rows - plain).masked_fill(same, 0).nan_to_num(nan=torch.inf).pow(2).mean(-1).sqrt()
 
 
-def tolerance(model: Any, text: Sequence[int], last: int = 1) -> float:
-    """The `distance` to the plain model that rounding explains, at the last so many tokens of a text.
+def negligible(model: Any, plain: torch.Tensor) -> float:
+    """The `distance` to plain logits that is rounding on any model: draws may round all alike by luck."""
+    unit = max(torch.finfo(dtype).eps for dtype in (model.dtype, torch.float32))  # transformers' norms are in float32
+    return max(unit, unit**0.5 / 16) * float(plain.where(plain.isfinite(), 0).double().pow(2).mean().sqrt())
 
-    Measured on the plain model: the text alone, several times in one pass, and with another last token. At the tokens
-    before it, none of this changes what a causal model computes; only the number of rows does, hence the order of sums.
-    In half precision, where products of one row and of many round differently, also through transformers' own cache.
+
+def tolerance(model: Any, text: Sequence[int], last: int = 1) -> torch.Tensor:
+    """The `distance` to the plain model that rounding explains, a number for each of the last so many tokens.
+
+    Measured on the plain model and these very rows, since texts and tokens amplify rounding by factors that lie far
+    apart: the text is evaluated again with every intermediate result moved by a unit of rounding, up or down at random.
+    Rounding itself moves a result by half a unit at most, and not every result.
+    """
+    plain = plain_logits(model, [text], last)
+    with _Rounded(model.device):
+        moved = plain_logits(model, [text] * _DRAWS, last)
+    return distance(moved, plain).amax(0) + negligible(model, plain)
+
+
+def require_causal(model: Any, text: Sequence[int], last: int = 4) -> None:
+    """Try whether another last token leaves the logits of those before it, at most `last`, as they are.
 
     Raises:
-        DraftcertError: the last token changes what is before it by more than rounding does: the model is not causal.
+        DraftcertError: it changes them by more than rounding does: the model is not causal.
     """
     text, last = list(text), min(max(last, 4), len(text))
-    alone = plain_logits(model, [text], last)[0]
-    others = [plain_logits(model, [text] * copies, last)[-1] for copies in {2, 3, max(2, min(8, _ROWS // len(text)))}]
-    changed = plain_logits(model, [[*text[:-1], text[0] if text[0] != text[-1] else 1 - min(text[0], 1)]], last)[0]
-    noise = max(float(distance(other, alone).max()) for other in others)
-    behind = float(distance(changed[:-1], alone[:-1]).max()) if last > 1 else 0.0
-    finite = alone.where(alone.isfinite(), 0)
-    size = float(finite.double().pow(2).mean().sqrt())
-    unit = max(torch.finfo(dtype).eps for dtype in (model.dtype, torch.float32))  # transformers' norms are in float32
-    if behind > max(noise, min(64 * unit, unit**0.5) * size):  # causal: computed from the same numbers again
+    changed = [*text[:-1], text[0] if text[0] != text[-1] else 1 - min(text[0], 1)]
+    plain, other = (plain_logits(model, [each], last)[0, :-1] for each in (text, changed))
+    behind = distance(other, plain)
+    if (behind > negligible(model, plain)).any() and (behind > tolerance(model, text, last)[:-1]).any():
         raise DraftcertError(
-            f"{type(model).__name__} is no causal model as it is: a token changes logits before it by {behind:.2g}"
+            f"{type(model).__name__} is no causal model as it is: a token changes logits before it by "
+            f"{float(behind.max()):.2g}"
         )
-    # Where rows happen to come out equal to the last bit, other numbers of rows still may not.
-    allowed = _TIMES_NOISE * max(noise, behind) + max(4 * unit, unit**0.5 / 16) * size
-    if unit == torch.finfo(torch.float32).eps:
-        return allowed
-    cached = (cached_row(model, text[:-count], text[-count:]) for count in _CACHED if count < len(text))
-    by_cache = max((float(distance(row, alone[-1])) for row in cached), default=0.0)
-    return allowed + _TIMES_CACHE * min(by_cache, _LARGEST_ROUNDING * unit * size)
+
+
+class _Rounded(TorchFunctionMode):
+    """Within the block, and in this thread only, what sums and products give is moved by a unit of rounding."""
+
+    def __init__(self, device: torch.device):
+        super().__init__()
+        self._source = torch.Generator(device).manual_seed(0)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "").strip("_") not in _ROUNDING or not torch.is_floating_point(result):
+            return result
+        unit = max(torch.finfo(dtype).eps for dtype in (result.dtype, torch.float32))
+        up = torch.randint(0, 2, result.shape, generator=self._source, device=result.device)
+        return result * (1 + unit * (2 * up - 1)).to(result.dtype)
 
 
 def cached_row(model: Any, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:

@@ -29,7 +29,7 @@ from ..models.digests import content, structure
 from ..models.evaluating import evaluating
 from ..models.layers.bindings import library
 from .forward import TreeForward
-from .plain import distance, plain_logits, tolerance
+from .plain import distance, negligible, plain_logits, require_causal, tolerance
 from .tree import Tree
 
 _LENGTH = re.compile(r"(window|chunk|local|original_max_position)(?!.*(layer|expert|head))")
@@ -133,16 +133,20 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
     filled = [[*text, *source.choices(tokens, k=longest - len(text))] for text in whole]
     last = longest - min(len(each.text) - len(each.rows) for each in found)
     plain = plain_logits(model, filled, last)
-    allowed = tolerance(model, filled[0], last)
+    require_causal(model, filled[0], last)
     for each in found:
         text = next(number for number, text in enumerate(whole) if text[: len(each.text)] == each.text)
         end = last - (longest - len(each.text))
-        off = distance(each.rows, plain[text, end - len(each.rows) : end])
-        if not float(off.max()) <= allowed:
-            where = len(each.text) - len(each.rows) + int(off.argmax())
+        rows = slice(end - len(each.rows), end)
+        off = distance(each.rows, plain[text, rows])
+        if float(off.max()) <= negligible(model, plain):
+            continue
+        allowed = tolerance(model, filled[text], last)[rows].to(off)
+        for wrong in (off > allowed).nonzero()[:, 0].tolist():
+            where = len(each.text) - len(each.rows) + wrong
             raise DraftcertError(
                 f"{name} cannot be decoded with trees: {each.what}, at position {where}, has logits "
-                f"{float(off.max()):.2g} off the plain model's, where rounding explains {allowed:.2g}"
+                f"{float(off[wrong]):.2g} off the plain model's, where rounding explains {float(allowed[wrong]):.2g}"
             )
 
 

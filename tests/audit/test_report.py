@@ -79,12 +79,12 @@ def test_a_figure_is_told_in_words(report):
                 assert f"{max(finite):.3g}" in told[1].partition(f"{line}: ")[2]
 
 
-def test_text_of_a_model_cannot_leave_its_place(audited, tmp_path):
+def test_text_of_a_model_cannot_leave_its_place(audited, tmp_path, monkeypatch):
     folder = tmp_path / "hostile"
     shutil.copytree(audited, folder)
-    trace = json.loads((folder / "trace.json").read_text())
+    trace = Audit.open(folder).trace()
     trace["steps"][0]["before"] = "</script><script>alert(1)</script>"
-    (folder / "trace.json").write_text(json.dumps(trace))
+    monkeypatch.setattr(Audit, "trace", lambda self: trace)
     asked = json.loads((folder / "audit.json").read_text())
     asked["configuration"]["target"] = "<img src=x onerror=alert(1)>"
     (folder / "audit.json").write_text(json.dumps(asked))

@@ -58,7 +58,7 @@ def hostile(audited, tmp_path_factory):
     """A report in which every text that is not the program's own is an attack."""
     folder = tmp_path_factory.mktemp("hostile") / "audit"
     shutil.copytree(audited, folder)
-    asked, trace = (json.loads((folder / name).read_text()) for name in ("audit.json", "trace.json"))
+    asked, trace = json.loads((folder / "audit.json").read_text()), Audit.open(folder).trace()
     asked["configuration"]["target"] = asked["configuration"]["draft"] = "".join(ATTACKS)
     for prompt, attack in zip(asked["prompts"], itertools.cycle(ATTACKS), strict=False):
         prompt["id"] = prompt["category"] = attack
@@ -68,8 +68,8 @@ def hostile(audited, tmp_path_factory):
         for node, attack in zip(step["nodes"], itertools.cycle(ATTACKS), strict=False):
             node |= {"token": attack, "target": [[attack, 0.5]]}
     (folder / "audit.json").write_text(json.dumps(asked))
-    (folder / "trace.json").write_text(json.dumps(trace))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Audit, "trace", lambda self: trace)
         patch.setattr(Audit, "in_context", lambda self, row, *_: (ATTACKS[row % len(ATTACKS)], ATTACKS[0], ATTACKS[1]))
         return write_report(folder)
 

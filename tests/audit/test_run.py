@@ -362,7 +362,7 @@ def test_a_folder_in_use_is_refused_and_leftovers_of_killed_runs_are_removed(con
         file.write_bytes(b"half")
     run_audit(tmp_path, configuration, prompts[:1])
     names = {file.name for file in tmp_path.rglob("*")}
-    assert names == {"audit.json", "positions.parquet", "trace.json", "shards", "000000.parquet"}
+    assert names == {"audit.json", "positions.parquet", "shards", "000000.parquet"}
 
 
 def test_a_target_alone_has_no_column_of_a_drafter(tiny_model, prompts, tmp_path):

@@ -168,6 +168,8 @@ MESSAGES: list[tuple[list[str], str]] = [
     (["validate", "--profile", "soak"], "'soak' needs --hours"),
     (["validate", "--seed", "-1"], "--seed -1: give a whole number, 0 or more"),
     (["audit", "--acceptance", "0"], "--acceptance 0.0: give a share"),
+    (["bench", "kernels", "--shape", "\u0661x2"], "write rows x vocabulary"),
+    (["audit", "--device", "cuda:\u0661"], "no device is called"),
     (["bench", "kernels", "--shape", "99999999999x99999999999"], "it does not fit into the memory"),
     (["bench", "kernels", "--shape", "10000000x10000000"], "it does not fit into the memory"),
 ]

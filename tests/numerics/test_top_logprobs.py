@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from draftcert.numerics import certificate, certificate_from_top_logprobs
+from draftcert.numerics import certificate, certificate_from_top_logprobs, top_logprobs
 from draftcert.numerics.top_logprobs import rounding_error
 from draftcert.theory import DraftcertError
 
@@ -178,6 +178,18 @@ def test_masses_beyond_all_numbers_take_no_time_and_widen_nothing(least):
     found = certificate_from_top_logprobs(logs, "strict_greedy", error=[1e-9, 1e-9, 1e30])
     assert found.exact
     assert found.upper - found.lower < 1e-8
+
+
+def test_many_corners_share_bounds_that_hold(monkeypatch):
+    """Each of 4096 candidates can be at the cap or not: a bound for each number of them would take its square."""
+    tails = top_logprobs._least_tails(2**12, 2**21, Fraction(1, 2), Fraction(1, 2**14))
+    assert sum(map(len, tails)) <= 2 * top_logprobs.MOST_TRIED
+    ends = []
+    for most in (2**16, 40 * 9, 40 * 3, 1):
+        monkeypatch.setattr(top_logprobs, "MOST_TRIED", most)
+        ends.append(certificate_from_top_logprobs([-0.2, -6.0], "strict_greedy", 40, vocab_size=1000).upper)
+    assert ends == sorted(ends)
+    assert ends[0] < ends[-1] < ends[0] * 1.2
 
 
 def test_errors_are_read_off_the_digits():

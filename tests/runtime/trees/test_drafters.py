@@ -22,6 +22,7 @@ from draftcert.runtime.trees.drafters import (
     PromptLookup,
     TokenRecycling,
     cached_successors,
+    drafter_by_name,
     grow,
     keep_layers,
     prior,
@@ -161,6 +162,27 @@ def test_prompt_lookup_follows_the_latest_longest_match() -> None:
     other = PromptLookup().begin([5, 5])
     assert isinstance(other, PromptLookup)
     assert not other.successors([1, 2, 3], ())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none+none", "none is no part of another"),
+        ("lookup + none", "none is no part of another"),
+        ("layers:\u0661", "cannot read the layers"),
+        (5, "drafter = 5: give its name"),
+    ],
+)
+def test_a_name_of_no_drafter_is_told_in_one_line(name: Any, message: str, tiny: Any) -> None:
+    with pytest.raises(DraftcertError, match=message):
+        drafter_by_name(name, tiny())
+
+
+@pytest.mark.parametrize("setting", ["fast", "fixed_shapes"])
+def test_a_setting_that_only_counts_as_true_is_refused(setting: str, tiny: Any) -> None:
+    options: Any = {setting: "no"}
+    with pytest.raises(DraftcertError, match=f"{setting} = 'no': give True or False"):
+        GreedyTreeDecoder(tiny(), latency=None, **options)
 
 
 def test_union_raises_the_estimate_of_what_several_name() -> None:

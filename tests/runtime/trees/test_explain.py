@@ -28,6 +28,10 @@ def test_same_prompt_budget_and_length(tiny: Any) -> None:
         explain(model, [], [1], [2])
     with pytest.raises(DraftcertError, match="token 99"):
         explain(model, PROMPT, [1], [99])
+    wrong: Any
+    for wrong, message in ((5, "first = 5: give a list"), (["1"], r"first\[0\] = '1': give a whole number")):
+        with pytest.raises(DraftcertError, match=message):
+            explain(model, PROMPT, wrong, [1])
 
 
 def test_another_token_than_the_greedy_one(tiny: Any, hf_greedy: Any) -> None:
@@ -63,7 +67,7 @@ def test_margin_against_noise(
     other = plain.clone()
     other[3] += noise
     monkeypatch.setattr("draftcert.runtime.trees.explain.evaluations", lambda *_: (plain, [plain, other]))
-    monkeypatch.setattr("draftcert.runtime.trees.explain.tolerance", lambda *_: 0.5)
+    monkeypatch.setattr("draftcert.runtime.trees.explain.tolerance", lambda *_: torch.tensor([0.5]))
     found = explain(tiny(), PROMPT, [1], [2])
     assert (found.verdict, found.margin, found.noise) == (verdict, margin, noise)
 
@@ -75,7 +79,7 @@ def test_noise_is_that_of_every_history_and_number_of_rows(new: list[int], dtype
     row, others = evaluations(model, PROMPT, new, ROWS)
     engines = 2 if dtype == torch.float32 else 1  # the layers for few rows, and transformers'
     assert len(others) == 1 + engines * len(ROWS)
-    allowed = tolerance(model, [*PROMPT, *new])
+    allowed = float(tolerance(model, [*PROMPT, *new]))
     assert all(float(distance(other, row)) <= allowed for other in others)
     by_itself = model(torch.tensor([[*PROMPT, *new]]), use_cache=False).logits[:, -1]
     assert float(distance(by_itself, row[None])) <= allowed
@@ -89,8 +93,8 @@ def test_rounding_of_half_precision_adds_up_over_many_layers_and_is_no_fault() -
     source = Random(0)
     for _ in range(4):
         text = [source.randrange(97) for _ in range(24)]
-        plain, allowed = plain_logits(model, [text], 1)[0, -1], tolerance(model, text)
-        for count in (2, 3, 6, 10, 20):  # transformers' own evaluation: not the numbers of rows that tolerance measures
+        plain, allowed = plain_logits(model, [text], 1)[0, -1], float(tolerance(model, text))
+        for count in (2, 3, 6, 10, 20):  # transformers' own evaluation: a cache
             assert float(distance(cached_row(model, text[:-count], text[-count:]), plain)) < allowed
         shuffled = cached_row(model, text[:8], text[9:])  # a token left out
         assert float(distance(shuffled, plain)) > allowed

@@ -47,9 +47,10 @@ BROKEN: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_wrong_engine_is_refused(what: str, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = copy.deepcopy(tiny("gemma3-window"))
+def test_a_wrong_engine_is_refused(what: str, dtype: torch.dtype, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = copy.deepcopy(tiny("gemma3-window")).to(dtype)
     model.set_attn_implementation("eager")
     self_test.self_test(model, 64, fast=False)
     place, wrong = BROKEN[what]
@@ -142,6 +143,25 @@ def test_a_model_that_sees_what_follows_is_refused() -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_rounding_is_no_fault(dtype: torch.dtype, architecture: str, tiny: Any) -> None:
     GreedyTreeDecoder(copy.deepcopy(tiny(architecture)).to(dtype), latency=None)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("seed", [13, 22, 26, 27])
+def test_rounding_is_no_fault_where_some_texts_amplify_it(
+    seed: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small layers with large weights: by ten times more in one text than in another."""
+    sizes: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 4}
+    torch.manual_seed(seed)
+    config = transformers.LlamaConfig(vocab_size=33, num_attention_heads=2, initializer_range=0.5, **sizes)
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).to(dtype)
+    before = torch.get_rng_state()
+    self_test.self_test(model, fast=False)
+    assert torch.equal(before, torch.get_rng_state())
+    monkeypatch.setattr(Tree, "ancestor_mask", BROKEN["siblings see each other"][1])
+    monkeypatch.setattr(self_test, "_code", lambda: "changed")
+    with pytest.raises(DraftcertError, match="off the plain model's"):
+        self_test.self_test(copy.deepcopy(model), fast=False)
 
 
 def test_verdicts_name_what_they_are_of(tiny: Any, nothing_known: Path) -> None:
