@@ -59,7 +59,13 @@ class Audit:
             )
         if made != made_by():
             raise DraftcertError(f"the audit in {folder} is of another version, {shown(made)}: run it again elsewhere")
-        return cls(folder, configuration, prompts)
+        found = cls(folder, configuration, prompts)
+        measured = dict(zip(found.column("prompt").tolist(), found.column("prompt_id").tolist(), strict=True))
+        if any(number >= len(prompts) or prompts[number].id != id for number, id in measured.items()):
+            raise DraftcertError(
+                f"{folder / 'audit.json'} names other prompts than were measured: run the audit again elsewhere"
+            )
+        return found
 
     @cached_property
     def _file(self) -> pq.ParquetFile:

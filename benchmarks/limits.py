@@ -180,7 +180,6 @@ def main() -> None:
         },
         "settings": {"model": target.name, "turns": options.turns, "context": CONTEXT, "formats": formats},
         "summary": summarise(formats, operations, turns),
-        "turns": turns,
     }
     write_whole(options.output, json.dumps(report, indent=1) + "\n")
     write_whole(options.output.with_suffix(".md"), as_markdown(report))

@@ -105,6 +105,16 @@ def test_a_target_alone_has_a_report_without_a_drafter_s_pages(tiny_model, promp
     assert recommend(Audit.open(tmp_path), Wanted(0.5, mean_kl=0.0))[0].reached
 
 
+@pytest.mark.parametrize("change", [lambda prompts: [], lambda prompts: [*reversed(prompts)]])
+def test_prompts_that_were_not_measured_are_refused(audited, tmp_path, change):
+    copied = shutil.copytree(audited, tmp_path / "audit")
+    asked = json.loads((copied / "audit.json").read_text())
+    assert len(asked["prompts"]) > 1
+    (copied / "audit.json").write_text(json.dumps(asked | {"prompts": change(asked["prompts"])}))
+    with pytest.raises(DraftcertError, match="names other prompts than were measured"):
+        Audit.open(copied)
+
+
 def test_an_unfinished_audit_is_named(audited, tmp_path):
     with pytest.raises(DraftcertError, match="no audit in"):
         write_report(tmp_path)

@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
@@ -58,17 +59,20 @@ def hostile(audited, tmp_path_factory):
     """A report in which every text that is not the program's own is an attack."""
     folder = tmp_path_factory.mktemp("hostile") / "audit"
     shutil.copytree(audited, folder)
-    asked, trace = json.loads((folder / "audit.json").read_text()), Audit.open(folder).trace()
-    asked["configuration"]["target"] = asked["configuration"]["draft"] = "".join(ATTACKS)
-    for prompt, attack in zip(asked["prompts"], itertools.cycle(ATTACKS), strict=False):
-        prompt["id"] = prompt["category"] = attack
+    found = Audit.open(folder)
+    trace, attacks = found.trace(), zip(found.prompts, itertools.cycle(ATTACKS), strict=False)
+    hostile = replace(
+        found,
+        configuration=replace(found.configuration, target="".join(ATTACKS), draft="".join(ATTACKS)),
+        prompts=tuple(replace(prompt, id=attack, category=attack) for prompt, attack in attacks),
+    )
     trace |= {"prompt": ATTACKS[0], "drafter": ATTACKS[1], "text": ATTACKS[2]}
     for step in trace["steps"]:
         step["before"], step["committed"] = "".join(ATTACKS), list(ATTACKS)
         for node, attack in zip(step["nodes"], itertools.cycle(ATTACKS), strict=False):
             node |= {"token": attack, "target": [[attack, 0.5]]}
-    (folder / "audit.json").write_text(json.dumps(asked))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Audit, "open", lambda _: hostile)
         patch.setattr(Audit, "trace", lambda self: trace)
         patch.setattr(Audit, "in_context", lambda self, row, *_: (ATTACKS[row % len(ATTACKS)], ATTACKS[0], ATTACKS[1]))
         return write_report(folder)
@@ -221,7 +225,7 @@ def first_tree(steps):
 
 
 def test_the_viewer_steps_by_keyboard(page, audited):
-    steps = json.loads((audited / "trace.json").read_text())["steps"]
+    steps = Audit.open(audited).trace()["steps"]
     viewer = page.find_element(By.ID, "viewer")
     assert text(page, "position").startswith(f"step {first_tree(steps) + 1} of {len(steps)}:")
     viewer.send_keys(Keys.HOME)
@@ -241,7 +245,7 @@ def test_the_viewer_steps_by_keyboard(page, audited):
 
 
 def test_the_viewer_steps_by_mouse(page, audited):
-    steps = json.loads((audited / "trace.json").read_text())["steps"]
+    steps = Audit.open(audited).trace()["steps"]
     page.find_element(By.CSS_SELECTOR, "#viewer .next").click()
     shown = first_tree(steps) + 1
     assert text(page, "position").startswith(f"step {shown + 1} of")
