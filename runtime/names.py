@@ -131,15 +131,15 @@ def read_recycling(name: str) -> tuple[bool, str]:
     return "prior" in options, next(iter(shapes), SHAPES[0])
 
 
-def check_drafter(text: str, built_in: tuple[str, ...] = BUILT_IN) -> None:
-    """Refuse a drafter that `drafter_by_name` could not make for any target; without `built_in`, a draft model alone.
+def draft_models(text: str, built_in: tuple[str, ...] = BUILT_IN) -> list[str]:
+    """The models that a drafter of this name is made of; without `built_in` it is one of these or `layers:`.
 
     Raises:
-        DraftcertError: options or layers that do not exist, or a model that is nowhere.
+        DraftcertError: options or layers that do not exist, or a name that is another one mistyped.
     """
     if not isinstance(text, str):
         raise DraftcertError(Argument("drafter", shown(text)), ": give its name")
-    known = [*built_in, LAYERS[:-1], DEFAULT_MODEL]
+    known, models = [*built_in, LAYERS[:-1], DEFAULT_MODEL], []
     for name in map(str.strip, text.split("+") if built_in else [text]):
         kind = name.partition(":")[0]
         if kind == "recycling" and built_in:
@@ -152,4 +152,15 @@ def check_drafter(text: str, built_in: tuple[str, ...] = BUILT_IN) -> None:
             mistyped = name != DEFAULT_MODEL and (kind in BUILT_IN or near(kind, known))
             if mistyped and not Path(name).exists():
                 raise unknown_name("drafter", kind, known)
-            find_model(name)
+            models.append(name)
+    return models
+
+
+def check_drafter(text: str, built_in: tuple[str, ...] = BUILT_IN) -> None:
+    """Refuse a drafter that `drafter_by_name` could not make for any target; without `built_in`, a draft model alone.
+
+    Raises:
+        DraftcertError: as `draft_models`, and a model that is nowhere.
+    """
+    for name in draft_models(text, built_in):
+        find_model(name)

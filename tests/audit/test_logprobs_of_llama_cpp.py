@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from draftcert.audit.logprobs import audit_logprobs
-from draftcert.audit.responses import normalizer_error, read_positions
+from draftcert.audit.responses import TopLogprobs, normalizer_error, read_positions
 from draftcert.numerics import certificate
 from draftcert.runtime.models import default_gguf
 from draftcert.theory import DraftcertError
@@ -60,10 +60,18 @@ def recorded():
     return [(server, name) for server, requests in SERVERS.items() for name in requests]
 
 
+def lists(file):
+    """The positions of a file, each with its list."""
+    positions = read_positions(file)
+    read = [position for position in positions if isinstance(position, TopLogprobs)]
+    assert len(read) == len(positions)
+    return read
+
+
 @pytest.mark.parametrize(("server", "name"), recorded())
 def test_each_recorded_answer_is_read_and_judged(server, name):
     file = RECORDED / server / name
-    positions = read_positions(file)
+    positions = lists(file)
     assert len(positions) == SERVERS[server][name][1].get("max_tokens", 4)
     judged = audit_logprobs(file, vocab_size=VOCABULARY).positions
     for position, found in zip(positions, judged, strict=True):
@@ -92,7 +100,7 @@ def test_a_stream_and_one_answer_say_the_same(server):
 
 
 def test_a_list_that_lost_a_token_to_another_of_the_same_text_claims_nothing():
-    positions = read_positions(RECORDED / "llama_cpp_python" / "bytes.json")
+    positions = lists(RECORDED / "llama_cpp_python" / "bytes.json")
     assert [len(position.entries) for position in positions] == [9, 3, 1, 1], "ten were asked for"
     assert [position.contiguous for position in positions] == [0, 0, 0, 0]
 
@@ -112,7 +120,7 @@ def test_intervals_from_ten_tokens_hold_the_certificate_of_the_whole_row(server,
 
 def whole_row(answer):
     """The probabilities of a row that lists every token; those of lost ones (one text, one key) share what is left."""
-    (position,) = read_positions(answer)
+    (position,) = lists(answer)
     row = [math.exp(entry.logprob) for entry in position.entries]
     lost = VOCABULARY - len(row)
     return row + [max(1 - math.fsum(row), 0.0) / max(lost, 1)] * lost

@@ -83,6 +83,7 @@ def test_text_of_a_model_cannot_leave_its_place(audited, tmp_path, monkeypatch):
     folder = tmp_path / "hostile"
     shutil.copytree(audited, folder)
     trace = Audit.open(folder).trace()
+    assert trace
     trace["steps"][0]["before"] = "</script><script>alert(1)</script>"
     monkeypatch.setattr(Audit, "trace", lambda self: trace)
     asked = json.loads((folder / "audit.json").read_text())

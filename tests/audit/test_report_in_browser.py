@@ -60,7 +60,7 @@ def hostile(audited, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile") / "audit"
     shutil.copytree(audited, folder)
     found = Audit.open(folder)
-    trace, attacks = found.trace(), zip(found.prompts, itertools.cycle(ATTACKS), strict=False)
+    trace, attacks = found.trace() or {}, zip(found.prompts, itertools.cycle(ATTACKS), strict=False)
     hostile = replace(
         found,
         configuration=replace(found.configuration, target="".join(ATTACKS), draft="".join(ATTACKS)),
@@ -225,7 +225,7 @@ def first_tree(steps):
 
 
 def test_the_viewer_steps_by_keyboard(page, audited):
-    steps = Audit.open(audited).trace()["steps"]
+    steps = (Audit.open(audited).trace() or {})["steps"]
     viewer = page.find_element(By.ID, "viewer")
     assert text(page, "position").startswith(f"step {first_tree(steps) + 1} of {len(steps)}:")
     viewer.send_keys(Keys.HOME)
@@ -245,7 +245,7 @@ def test_the_viewer_steps_by_keyboard(page, audited):
 
 
 def test_the_viewer_steps_by_mouse(page, audited):
-    steps = Audit.open(audited).trace()["steps"]
+    steps = (Audit.open(audited).trace() or {})["steps"]
     page.find_element(By.CSS_SELECTOR, "#viewer .next").click()
     shown = first_tree(steps) + 1
     assert text(page, "position").startswith(f"step {shown + 1} of")

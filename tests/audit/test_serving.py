@@ -3,6 +3,7 @@
 import json
 import math
 from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -148,7 +149,7 @@ def test_drafts_of_every_length_and_width(audit):
         Costs(-1)
     for cost in ("0.1", None, True, math.nan):
         with pytest.raises(DraftcertError, match="cost"):
-            Costs(cost)
+            Costs(cast(Any, cost))
 
 
 def test_the_fastest_drafts(audit):

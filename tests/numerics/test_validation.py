@@ -5,6 +5,7 @@ import random
 import sys
 from fractions import Fraction
 from itertools import islice
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -217,10 +218,10 @@ def test_unknown_profile_and_soak():
         validate("quick", hours=1)
     for seed in (-1, True, 0.5, "0"):  # of which numpy's generators refuse some: that is no failure of a formula
         with pytest.raises(DraftcertError, match="seed = "):
-            validate("quick", seed)
+            validate("quick", cast(Any, seed))
     for hours in (math.nan, -1, "1"):
         with pytest.raises(DraftcertError, match="hours = "):
-            validate("soak", hours=hours)
+            validate("soak", hours=cast(Any, hours))
     for rules in ([], "strict_greedy"):
         with pytest.raises(DraftcertError, match="rules = "):
             validate("quick", rules=rules)

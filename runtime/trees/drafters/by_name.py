@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ....theory.errors import DraftcertError
 from ...models import LoadedModel, load_model
-from ...names import LAYERS, check_drafter, read_layers, read_recycling
+from ...names import LAYERS, draft_models, read_layers, read_recycling
 from ..forward import TreeForward
 from .assistant import Assistant, keep_layers
 from .base import Drafter, SuccessorDrafter
@@ -27,7 +27,7 @@ def drafter_by_name(text: str, target: Any) -> Drafter:
     Raises:
         DraftcertError: options, layers or a model that do not exist, or a model whose token ids mean other tokens.
     """
-    check_drafter(text)
+    draft_models(text)  # refuses what is no name
     if text == "none":
         return Combined()
     members = [_member(name.strip(), target) for name in text.split("+")]

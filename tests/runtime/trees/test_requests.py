@@ -99,7 +99,7 @@ def test_what_means_nothing_is_refused_in_one_line(arguments: dict[str, Any], me
         ({"max_nodes": 10**12}, "max_nodes = 1000000000000: give a whole number from 1 to 4096"),
         ({"drafter": 3}, "is a name: 3 is neither"),
         ({"drafter": "recycling:later"}, "recycling takes"),
-        ({"drafter": "nobody/nothing"}, "as load_model returns it"),
+        ({"drafter": "smollm2"}, "as load_model returns it"),
         ({"rule": 3}, "rule"),
         ({"rule": "greed"}, "no rule is called"),
         ({"latency": "guessed"}, "latency = 'guessed'"),

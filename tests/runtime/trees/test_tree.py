@@ -55,7 +55,7 @@ def test_first_nodes_are_a_tree(tree: Tree, nodes: int) -> None:
 @pytest.mark.parametrize("chance", [float("nan"), -0.1, float("inf"), "0.5", None, True, [0.5]])
 def test_estimates_that_are_no_numbers_are_refused(chance: Any) -> None:
     with pytest.raises(DraftcertError, match=r"probabilities\[1\] = "):
-        Tree([7, 3], [-1, 0], [1.0, chance])
+        Tree((7, 3), (-1, 0), (1.0, chance))
 
 
 @pytest.mark.parametrize(
