@@ -60,8 +60,9 @@ class Audit:
         if made != made_by():
             raise DraftcertError(f"the audit in {folder} is of another version, {shown(made)}: run it again elsewhere")
         found = cls(folder, configuration, prompts)
-        measured = dict(zip(found.column("prompt").tolist(), found.column("prompt_id").tolist(), strict=True))
-        if any(number >= len(prompts) or prompts[number].id != id for number, id in measured.items()):
+        measured = found._file.read(columns=["prompt", "prompt_id"]).group_by(["prompt", "prompt_id"]).aggregate([])
+        ids = dict(enumerate(prompt.id for prompt in prompts))
+        if any(ids.get(row["prompt"]) != row["prompt_id"] for row in measured.to_pylist()):
             raise DraftcertError(
                 f"{folder / 'audit.json'} names other prompts than were measured: run the audit again elsewhere"
             )

@@ -31,7 +31,7 @@ import torch
 from rich.progress import track
 from same_bits import random_rows
 
-from draftcert.runtime.compiling import compiler, compiler_version
+from draftcert.runtime.compiling import FLAGS, compiler, compiler_version
 from draftcert.runtime.models import load_model
 from draftcert.runtime.models.layers.bindings import Stored
 from draftcert.runtime.rows.benchmark import processor
@@ -44,6 +44,7 @@ ROWS = (1, 2, 4, 6, 8, 12, 16, 24, 32)
 READ = 1 << 28
 """Bytes that are read at once: more than caches hold."""
 STEPS = 1_000_000
+"""Multiply-adds in each register for a measurement of the peak: some milliseconds."""
 AS_STORED = "as stored"
 
 
@@ -51,8 +52,10 @@ def limits() -> ctypes.CDLL:
     """The loops of limits.cpp, compiled for this very processor."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder, "limits.so")
-        flags = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", "-fopenmp")
-        subprocess.run([*compiler(), *flags, Path(__file__).with_suffix(".cpp"), "-o", library], check=True)
+        subprocess.run(
+            [*compiler(), *FLAGS, "-march=native", "-fopenmp", Path(__file__).with_suffix(".cpp"), "-o", library],
+            check=True,
+        )
         found = ctypes.CDLL(str(library))
     found.limits_read.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int]
     found.limits_multiply_add.argtypes = [ctypes.c_int64, ctypes.c_int]

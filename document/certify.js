@@ -508,8 +508,6 @@ function certify(state) {
   return { ...result, value: pool.value, level };
 }
 
-const MOST_CANDIDATES = 2 ** 20;
-
 function readCandidates(candidates, row) {
   const m = /^\d{1,9}$/.test(`${candidates}`.trim()) ? Number(candidates) : 0;
   const most = row.rest ? MOST_CANDIDATES : row.size - 1;

@@ -82,6 +82,7 @@ def write_explorer(path: str | Path) -> Path:
 
 def generated() -> str:
     """What the records say, as JavaScript: formulas, families of rules with their margin bounds, presets."""
+    from ..numerics.top_logprobs import MOST_CANDIDATES
     from ..runtime.codegen import admitted, javascript
 
     admitted()  # refuses what is not proved and agreed
@@ -93,6 +94,7 @@ def generated() -> str:
             _log_loss(),
             f"const RULES = {_object(families)};",
             f"const PRESETS = {json.dumps(presets)};",
+            f"const MOST_CANDIDATES = {MOST_CANDIDATES};",
             f"const EXAMPLES = {json.dumps({family.name: _examples(family) for family in RULES.values()})};",
         ]
     )

@@ -76,6 +76,16 @@ def whole_number(value: Any, name: str, least: int, most: int | None = None, why
     return number
 
 
+def whole_numbers(values: Any, name: str, least: int) -> list[int]:
+    """The items of a sequence or an array, each a `whole_number`; the message names the first that is none.
+
+    >>> whole_numbers([3, -1], "tokens", 0)
+    Traceback (most recent call last):
+    draftcert.theory.errors.DraftcertError: tokens[1] = -1: give a whole number, 0 or more
+    """
+    return [whole_number(value, f"{name}[{place}]", least) for place, value in enumerate(items(values, name))]
+
+
 def real_number(value: Any, name: str) -> float:
     """A number of Python, numpy or torch as a float, NaN and infinities too; text and truth values are none.
 

@@ -27,7 +27,7 @@ from ...support.files import read_json, reading, reason, remove_partial, replaci
 from ...support.locks import locked
 from ...theory.errors import DraftcertError
 from ...theory.imports import optional
-from ...theory.numbers import items, shown, whole_number
+from ...theory.numbers import items, shown, whole_numbers
 from ..names import DEFAULT_MODEL, DTYPES, INSTALL_DEFAULT, find_model, is_hub_reachable, model_name
 from .gguf_header import read_header
 from .layers.bindings import Stored
@@ -64,8 +64,7 @@ class LoadedModel:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
-        ids = [whole_number(token, f"tokens[{place}]", 0) for place, token in enumerate(items(tokens, "tokens"))]
-        return self.tokenizer.decode(ids, skip_special_tokens=True)
+        return self.tokenizer.decode(whole_numbers(tokens, "tokens", 0), skip_special_tokens=True)
 
 
 def load_model(

@@ -34,7 +34,7 @@ from .forward import TreeForward, most_positions, padded
 from .latency import Latency, cached_latency
 from .request import Request, plain_data, read_prompts, read_request, with_stop_strings
 from .self_test import self_test
-from .trace import DecodeStats, Seconds, Step
+from .trace import DecodeStats, Seconds, Step, top_probabilities
 from .tree import Tree
 from .verify import Verification, greedy_tokens, walk
 
@@ -501,5 +501,4 @@ def _stacked(rows: Sequence[Sequence[torch.Tensor]]) -> tuple[torch.Tensor, ...]
 
 
 def _observation(tree: Tree, path: tuple[int, ...], rows: RowStats) -> Observation:
-    probabilities = (rows.top_values - rows.logsumexp[:, None]).exp()
-    return Observation(tree, path, rows.top_ids.tolist(), probabilities.tolist())
+    return Observation(tree, path, rows.top_ids.tolist(), top_probabilities(rows).tolist())

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ...theory.errors import DraftcertError
-from ...theory.numbers import items, whole_number
+from ...theory.numbers import whole_numbers
 from ...theory.rules import strict_greedy
 from ..models import LoadedModel
 from ..models.evaluating import evaluating
@@ -88,8 +88,7 @@ def explain(
     'different rule'
     """
     prompt, first, second = (
-        [whole_number(token, f"{name}[{place}]", 0) for place, token in enumerate(items(tokens, name))]
-        for name, tokens in (("prompt", prompt), ("first", first), ("second", second))
+        whole_numbers(tokens, name, 0) for name, tokens in (("prompt", prompt), ("first", first), ("second", second))
     )
     if not prompt:
         raise DraftcertError("the prompt is empty: the outputs cannot be evaluated")

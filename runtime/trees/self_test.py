@@ -134,6 +134,7 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
     last = longest - min(len(each.text) - len(each.rows) for each in found)
     plain = plain_logits(model, filled, last)
     require_causal(model, filled[0], last)
+    allowed_of = cache(lambda text: tolerance(model, filled[text], last))
     for each in found:
         text = next(number for number, text in enumerate(whole) if text[: len(each.text)] == each.text)
         end = last - (longest - len(each.text))
@@ -141,7 +142,7 @@ def _test(model: Any, forward: TreeForward, length: int) -> None:
         off = distance(each.rows, plain[text, rows])
         if float(off.max()) <= negligible(model, plain):
             continue
-        allowed = tolerance(model, filled[text], last)[rows].to(off)
+        allowed = allowed_of(text)[rows].to(off)
         for wrong in (off > allowed).nonzero()[:, 0].tolist():
             where = len(each.text) - len(each.rows) + wrong
             raise DraftcertError(

@@ -222,7 +222,7 @@ def reasons(step: Step) -> list[NodeReason]:
     A node is `reached` if its parent was accepted: only then did the target's prediction decide about it.
     """
     rows, path = step.rows, set(step.path)
-    certificates = strict_certificates(rows).tolist()
+    certificates = strict_certificates(top_probabilities(rows)).tolist()
     result = []
     for node in range(1, len(step.tree)):
         parent, token = step.tree.parents[node], step.tree.tokens[node]
@@ -246,17 +246,26 @@ def reasons(step: Step) -> list[NodeReason]:
     return result
 
 
-def strict_certificates(rows: RowStats) -> torch.Tensor:
-    """Strict greedy's certificate of every recorded row in nats, from its two largest logits (T5)."""
-    if rows.top_values.shape[-1] < 2:
-        return torch.full_like(rows.logsumexp, inf)
-    top, second = (rows.top_values[:, :2] - rows.logsumexp[:, None]).exp().unbind(-1)
+def strict_certificates(probabilities: torch.Tensor) -> torch.Tensor:
+    """Strict greedy's certificates in nats, from the largest probabilities `[..., k]` of rows, descending (T5).
+
+    Infinite where k is 1: no other token is known.
+    """
+    if probabilities.shape[-1] < 2:
+        return probabilities.new_full(probabilities.shape[:-1], inf)
+    top, second = probabilities[..., :2].unbind(-1)
     return torch_formulas.strict_greedy(top + second, top - second)
+
+
+def top_probabilities(rows: RowStats) -> torch.Tensor:
+    """The largest probabilities `[rows, k]` of recorded rows."""
+    return (rows.top_values - rows.logsumexp[:, None]).exp()
 
 
 def certificates_met(steps: Iterable[Step]) -> list[float]:
     """Strict greedy's certificate at every committed token, in nats."""
-    return [c for step in steps for c in strict_certificates(step.rows)[list(step.path[: len(step.tokens)])].tolist()]
+    met = (top_probabilities(step.rows)[list(step.path[: len(step.tokens)])] for step in steps)
+    return [certificate for rows in met for certificate in strict_certificates(rows).tolist()]
 
 
 def as_json(step: Step) -> dict[str, Any]:
@@ -271,7 +280,7 @@ def as_json(step: Step) -> dict[str, Any]:
         "next": step.token,
         "truncated": step.truncated,
         "nodes": [asdict(reason) for reason in reasons(step)],
-        "certificates": strict_certificates(step.rows).tolist(),
+        "certificates": strict_certificates(top_probabilities(step.rows)).tolist(),
         "seconds": asdict(step.seconds),
     }
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...theory.errors import DraftcertError
-from ...theory.numbers import items, real_number, whole_number
+from ...theory.numbers import items, real_number, whole_numbers
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
@@ -133,4 +133,4 @@ def _whole(numbers: Any, name: str) -> tuple[int, ...]:
     given = items(numbers, name)
     if all(type(number) is int for number in given):
         return tuple(given)
-    return tuple(whole_number(number, f"{name}[{node}]", -1) for node, number in enumerate(given))
+    return tuple(whole_numbers(given, name, -1))

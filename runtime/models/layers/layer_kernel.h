@@ -29,10 +29,10 @@ constexpr int64_t kPlacesAhead = 2 * LANES;  // for how many places later keys a
 // act(n) where n, a number known to the compiler, is `rows` <= kRows.
 template <int N = 1, class Act>
 INLINE void with_rows(int64_t rows, Act&& act) {
-  if (N == kRows || rows == N)
-    act(std::integral_constant<int, N>{});
-  else
-    with_rows<N + (N < kRows)>(rows, act);
+  if constexpr (N < kRows) {
+    if (rows > N) return with_rows<N + 1>(rows, act);
+  }
+  act(std::integral_constant<int, N>{});
 }
 
 // A row that is little longer is not divided.
@@ -149,7 +149,7 @@ void block(const float* x, const float* w, const Part& part, V* kept, const floa
 // R rows of the input times `outputs` rows of the weight.
 template <int R>
 void tile(const float* x, const float* w, int64_t outputs, const Part& part, V* kept, const float* bias, float* y,
-               const Product& p, Ahead& ahead) {
+          const Product& p, Ahead& ahead) {
   int64_t o = 0;
   for (; o + 4 <= outputs; o += 4)
     block<R, 4>(x, w + o * part.step, part, kept + R * o, bias ? bias + o : nullptr, y + o, p, ahead);
@@ -318,7 +318,7 @@ INLINE int64_t run_of(const Seen& seen) {
 // values of those that all see in their first run are loaded once for all.
 template <int R>
 void mean(const Attention& a, const float* weights, const float* shares, const float* values, const Seen* seen,
-         float* const* outputs) {
+          float* const* outputs) {
   int64_t begin = 0, end = std::numeric_limits<int64_t>::max();
   for (int r = 0; r < R; ++r) {
     begin = std::max<int64_t>(begin, seen[r].places[0]);
@@ -337,10 +337,10 @@ void mean(const Attention& a, const float* weights, const float* shares, const f
           for (int i = 0; i < kPieces; ++i) sums[r][i] += weights[r * a.stride + s] * piece(value, i);
         }
       };
-      const float* together[R];
+      int64_t weight_of_place_0[R];  // from there on, those of the first run's places follow
 #pragma GCC unroll 6
       for (int r = 0; r < R; ++r) {
-        together[r] = weights + r * a.stride - seen[r].places[0];
+        weight_of_place_0[r] = r * a.stride - seen[r].places[0];
         alone(r, 0, std::min(begin - seen[r].places[0], seen[r].count));
       }
       for (int64_t place = begin; place < end; ++place) {
@@ -353,7 +353,7 @@ void mean(const Attention& a, const float* weights, const float* shares, const f
 #pragma GCC unroll 6
         for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-          for (int i = 0; i < kPieces; ++i) sums[r][i] += together[r][place] * numbers[i];
+          for (int i = 0; i < kPieces; ++i) sums[r][i] += weights[weight_of_place_0[r] + place] * numbers[i];
       }
 #pragma GCC unroll 6
       for (int r = 0; r < R; ++r) alone(r, std::min(end - seen[r].places[0], seen[r].count), seen[r].count);

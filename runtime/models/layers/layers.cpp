@@ -175,7 +175,8 @@ void layer_pass(const Kernels& run, const draftcert_shape& s, const draftcert_la
                 int threads) {
   const int64_t rows = s.batch * s.nodes, d = layer.dimension, group = layer.heads / layer.key_heads;
   const int64_t q_size = layer.heads * d, k_size = layer.key_heads * d, inner = layer.intermediate;
-  const int64_t tasks_a_key = (group * s.nodes + run.rows - 1) / run.rows, stride = (s.span + 31) / 16 * 16, score_size = run.rows * stride;
+  const int64_t tasks_a_key = (group * s.nodes + run.rows - 1) / run.rows;
+  const int64_t stride = (s.span + 31) / 16 * 16, score_size = run.rows * stride;  // a register fits behind each row
   float* normed = room.numbers.of(rows * (s.hidden + 3 * q_size + 2 * k_size + 2 * inner) + threads * score_size);
   float* q = normed + rows * s.hidden;
   float* k = q + rows * q_size;

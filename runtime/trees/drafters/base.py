@@ -6,12 +6,11 @@ import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import Protocol, runtime_checkable
 
 import torch
 
-from ...generated import torch_formulas
+from ..trace import strict_certificates
 from ..tree import Tree
 
 Successors = Sequence[tuple[int, float]]
@@ -36,10 +35,7 @@ class Observation:
 
     def certificate(self, node: int) -> float:
         """The strict certificate (nats) of a node's row, by its two likeliest tokens (T5); infinite if one is known."""
-        if len(self.top_probabilities[node]) < 2:
-            return inf
-        top, second = torch.tensor(self.top_probabilities[node][:2])
-        return float(torch_formulas.strict_greedy(top + second, top - second))
+        return float(strict_certificates(torch.tensor(self.top_probabilities[node], dtype=torch.float64)))
 
 
 @runtime_checkable
