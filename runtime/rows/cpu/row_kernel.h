@@ -1,9 +1,9 @@
 // The loops over logits. rows.cpp includes this file once per instruction set, each time inside a namespace of its
 // own and with LANES the number of floats in a register; hence no include guard.
 //
-// One traversal of a row yields everything. A group of logits is compared with the k-th largest so far, then goes into
-// sum e and sum e z, with z = x - reference and e = exp(z / temperature). The reference is the running maximum: it can only grow when
-// a logit enters the top k, so one rarely taken branch per group serves both.
+// One traversal of a row yields everything. A group of logits goes into sum e and sum e z, with z = x - reference, the
+// running maximum, and e = exp(z / temperature). Groups with a logit above the k-th largest so far are noted, without a
+// branch, which would often be mispredicted; those of a block are offered to the top k when its sums are done.
 
 #define INLINE inline __attribute__((always_inline))
 #define INLINED __attribute__((always_inline))
@@ -15,6 +15,7 @@ constexpr int kVectors = 8;               // registers in a group
 constexpr int kGroup = kVectors * LANES;  // logits that share one branch
 constexpr int kTogether = 4;              // registers whose exponentials are taken side by side
 constexpr int kBlock = 8 * kGroup;        // logits whose sums are taken in Real before they go to double
+constexpr int64_t kFirst = 8192;          // logits that are looked at before the others
 
 template <class Real>
 INLINE Vec<Real> broadcast(Real x) {
@@ -124,6 +125,13 @@ INLINE Vec<Real> largest(const Vec<Real> (&v)[kVectors]) {
                       larger<Real>(larger<Real>(v[4], v[5]), larger<Real>(v[6], v[7])));
 }
 
+// The largest finite number of v's and `sofar`, which is finite.
+template <class Real>
+INLINE Real greatest(Vec<Real> v, Real sofar) {
+  for (int lane = 0; lane < LANES; ++lane) sofar = std::max(sofar, std::min(v[lane], std::numeric_limits<Real>::max()));
+  return sofar;
+}
+
 // exp(z / temperature) for Exponential<Real>::kLowest <= z / temperature <= 0: 2^n p(f), n the integer nearest the binary
 // logarithm and f the rest.
 template <class Real>
@@ -220,6 +228,7 @@ class Top {
 
   Real value(int64_t i) const { return value_of(keys_[i + 1]); }
   Real bound() const { return value_of(keys_.back()); }
+  bool full() const { return keys_.back() != kEmpty; }
 
   INLINE void offer(Real value, int64_t id) {
     Key key = pack(value, uint32_t(id));
@@ -279,21 +288,64 @@ class Blocks {
   T buffer_[kBlock];
 };
 
-// Offers a group's logits in the lanes whose bits are set; the others have nothing above the bound.
-template <class T>
-__attribute__((noinline)) void offer(Top<RealOf<T>>& top, const T* group, int64_t first_id, int64_t count, unsigned lanes) {
-  for (; lanes; lanes &= lanes - 1)
-    for (int i = 0; i < kVectors; ++i) {
-      int at = place<T>(i, __builtin_ctz(lanes));
-      if (at < count) top.offer(to_real(group[at]), first_id + at);
-    }
-}
-
 // Asks for the logits a few microseconds ahead: the hardware stops at each page, and so does a loop that waits for it.
 template <class T>
 INLINE void prefetch_group(const T* group) {
   auto ahead = reinterpret_cast<const char*>(group) + 4096;
   for (size_t line = 0; line < kGroup * sizeof(T); line += 64) __builtin_prefetch(ahead + line);
+}
+
+// Offers those logits of a group that are above `bound`; all of them where it is NaN.
+template <class T>
+__attribute__((noinline)) void offer(Top<RealOf<T>>& top, const T* group, int64_t first_id, int64_t end, RealOf<T> bound) {
+  Vec<RealOf<T>> v[kVectors];
+  load_group(group, v);
+  for (int i = 0; i < kVectors; ++i)
+    for (unsigned lanes = above<RealOf<T>>(v[i], broadcast(bound)); lanes; lanes &= lanes - 1) {
+      int at = place<T>(i, __builtin_ctz(lanes));
+      if (first_id + at < end) top.offer(to_real(group[at]), first_id + at);
+    }
+}
+
+// What a row's first logits tell of it before they are summed: their maximum, and a number that k of them are above; NaN if
+// there is none. Without it many logits would go into the top k only to leave it soon.
+template <class Real>
+struct First { Real maximum, below; };
+
+template <class T>
+First<RealOf<T>> look_ahead(Blocks<T>& row, int64_t begin, int64_t end, int64_t k) {
+  using Real = RealOf<T>;
+  constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
+  constexpr int kHalvings = 12;
+  First<Real> unknown{-kInfinity, std::numeric_limits<Real>::quiet_NaN()};
+  const int64_t whole = std::min(end - begin, kFirst) / kBlock * kBlock;
+  Vec<Real> v[kVectors], most[kVectors];  // the maxima of as many parts as a group has places
+  std::fill(most, most + kVectors, broadcast(-kInfinity));
+  for (int64_t i = begin; i < begin + whole; i += kBlock) {
+    const T* x = row.at(i);
+    for (int j = 0; j < kBlock; j += kGroup) {
+      prefetch_group(x + j);
+      load_group(x + j, v);
+      for (int n = 0; n < kVectors; ++n) most[n] = larger<Real>(most[n], v[n]);
+    }
+  }
+  auto more_than = [&](Real bound) INLINED {
+    int64_t count = 0;
+    for (const auto& each : most) count += __builtin_popcount(above<Real>(each, broadcast(bound)));
+    return count;
+  };
+  if (more_than(kInfinity)) return unknown;  // NaN
+  Real low = kInfinity, high = -kInfinity;
+  for (const auto& each : most)
+    for (int lane = 0; lane < LANES; ++lane) low = std::min(low, each[lane]), high = std::max(high, each[lane]);
+  First<Real> found{high, unknown.below};
+  if (!(low > -kInfinity && high < kInfinity && more_than(low) >= k)) return found;
+  for (int step = 0; step < kHalvings; ++step) {
+    const Real middle = low / 2 + high / 2;
+    (more_than(middle) >= k ? low : high) = middle;
+  }
+  found.below = low;
+  return found;
 }
 
 template <class T, bool kPair>
@@ -308,8 +360,10 @@ void scan(const Segment& segment, Partial& out) {
 
   Blocks<T> target(segment.target, segment.end), draft(segment.draft, segment.end);
   Top<Real> top(segment.k);
-  V bound = broadcast(top.bound());
+  const First<Real> first = look_ahead(target, segment.begin, segment.end, segment.k);
+  V bound = broadcast(first.below);
   V reference = broadcast(-kLargest), draft_reference = reference;
+  if (first.maximum > -kLargest) reference = broadcast(std::min(first.maximum, kLargest));
   Sum mass, moment, cross, draft_mass;
   int64_t rebases = 0;
 
@@ -327,15 +381,14 @@ void scan(const Segment& segment, Partial& out) {
         block_cross = block_draft_mass = V{};
       }
     };
+    int candidates[kBlock / kGroup], count = 0;
     for (int j = 0; j < kBlock; j += kGroup) {
       V v[kVectors], u[kVectors];
       prefetch_group(x + j);
       load_group(x + j, v);
-      unsigned lanes = above<Real>(largest<Real>(v), bound);
-      if (__builtin_expect(lanes, 0)) {
-        offer(top, x + j, i + j, std::min<int64_t>(kGroup, segment.end - i - j), lanes);
-        bound = broadcast(top.bound());
-        Real now = std::clamp(top.value(0), -kLargest, kLargest);
+      const V most = largest<Real>(v);
+      if (__builtin_expect(above<Real>(most, reference), 0)) {
+        const Real now = greatest<Real>(most, reference[0]);
         if (now > reference[0]) {
           flush();
           double step = std::max(double(reference[0]) - double(now), -kFarBelow * temperature);
@@ -347,13 +400,14 @@ void scan(const Segment& segment, Partial& out) {
           ++rebases;
         }
       }
+      candidates[count] = j;
+      count += above<Real>(most, bound) != 0;
       if constexpr (kPair) {
         prefetch_group(w + j);
         load_group(w + j, u);
-        V most = largest<Real>(u);
+        const V most = largest<Real>(u);
         if (__builtin_expect(above<Real>(most, draft_reference), 0)) {
-          Real now = draft_reference[0];
-          for (int lane = 0; lane < LANES; ++lane) now = std::max(now, std::min(most[lane], kLargest));
+          const Real now = greatest<Real>(most, draft_reference[0]);
           if (now > draft_reference[0]) {
             flush();
             double step = double(draft_reference[0]) - double(now);
@@ -398,6 +452,9 @@ void scan(const Segment& segment, Partial& out) {
       }
     }
     flush();
+    if (count == 0) continue;
+    for (int n = 0; n < count; ++n) offer(top, x + candidates[n], i + candidates[n], segment.end, bound[0]);
+    if (top.full()) bound = broadcast(top.bound());
   }
   out.reference = reference[0];
   out.mass = mass.total();
