@@ -359,6 +359,7 @@ def main() -> int:
     settings = {
         key: value for key, value in vars(options).items() if key not in ("output", "prompts", *COMPETITORS.values())
     }
+    settings["programs"] = sorted({COMPETITORS[name] for name in competitors})
     settings["file"] = options.file and options.file.name
     settings |= {"model": target.name, "prompts": [prompt.id for _, prompt in prompts]}
     options.output.parent.mkdir(parents=True, exist_ok=True)

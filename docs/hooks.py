@@ -210,8 +210,7 @@ def command_of(name: str, results: dict[str, Any]) -> str:
     words += [f'--only "{only}"' for only in settings["only"]] + [f'--skip "{skip}"' for skip in settings["skip"]]
     if settings.get("file"):
         words.append(f"--file {settings['file']}")
-        others = " ".join(results["machine"]["competitors"])
-        words += [f"--{other}-python PYTHON" for other in ("llama", "openvino") if other in others]
+        words += [f"--{program.replace('_', '-')} PYTHON" for program in settings["programs"]]
     return " ".join(words)
 
 

@@ -44,6 +44,8 @@ _USUAL_BUDGET = 128
 """New tokens where nothing says how many."""
 _MOST_NODES = 4096
 """Of a tree; every pass has a mask of their square, and the cache room for them."""
+_FEWEST_ASKED = 8
+"""Nodes that a drafter is asked for at least: as many as may be worth their while where none were before."""
 _ROOM = 1024
 """New tokens for which a cache has room from the start."""
 
@@ -70,13 +72,17 @@ class Generation:
 
 @dataclass
 class _Sequence:
-    """`ids` `[1, longest]`: the row as given and new tokens, `length` of them so far. `context`: without padding."""
+    """`ids` `[1, longest]`: the row as given and new tokens, `length` of them so far. `context`: without padding.
+
+    `nodes_asked`: how many nodes the drafter is asked for in the next step.
+    """
 
     row: int
     ids: torch.Tensor
     length: int
     context: list[int]
     drafter: Drafter
+    nodes_asked: int
     tokens: list[int] = field(default_factory=list)
     finish_reason: str = "interrupted"
     rows: dict[str, list[torch.Tensor]] = field(default_factory=lambda: {"scores": [], "logits": []})
@@ -342,10 +348,11 @@ class GreedyTreeDecoder:
                 raise DraftcertError(
                     f"prompt {row} has token {bad}, but the target's vocabulary is 0 to {engine.vocab_size - 1}"
                 )
-        room = request.given.new_zeros(request.given.shape[0], request.max_length)
-        room[:, : request.given.shape[1]] = request.given
+        batch, given = request.given.shape
+        room = request.given.new_zeros(batch, request.max_length)
+        room[:, :given] = request.given
         return [
-            _Sequence(row, room[row : row + 1], request.given.shape[1], list(prompt), self.drafter.begin(prompt))
+            _Sequence(row, room[row : row + 1], given, list(prompt), self.drafter.begin(prompt), self.max_nodes)
             for row, prompt in enumerate(request.prompts)
         ]
 
@@ -460,21 +467,27 @@ class GreedyTreeDecoder:
     def _propose(self, sequence: _Sequence, engine: TreeForward, stats: DecodeStats) -> Tree:
         # A path of d nodes commits d + 1 tokens: deeper ones than the budget allows would be thrown away.
         depth = sequence.remaining - 1
-        tree = sequence.drafter.propose(sequence.context, self.max_nodes, depth)
+        tree = sequence.drafter.propose(sequence.context, sequence.nodes_asked, depth)
         if tree.tokens[0] != sequence.context[-1]:
             raise DraftcertError(
                 f"the drafter's tree starts from token {tree.tokens[0]}, but the last committed token is "
                 f"{sequence.context[-1]}"
             )
-        if len(tree) > self.max_nodes or max(tree.depths) > depth:
+        if len(tree) > sequence.nodes_asked or max(tree.depths) > depth:
             raise DraftcertError(
                 f"the drafter proposed {len(tree)} nodes to depth {max(tree.depths)}, but was asked for at most "
-                f"{self.max_nodes} to depth {depth}"
+                f"{sequence.nodes_asked} to depth {depth}"
             )
         tree.check_vocabulary(engine.vocab_size)
-        if self.latency is not None and tree.probabilities is None:
+        if self.latency is None:
+            return tree
+        if tree.probabilities is None:
             stats.ignored["latency"] = "the drafter gives its trees no probabilities"
-        return tree if self.latency is None else self.latency.prune(tree)
+            return tree
+        # Nodes that are pruned cost the drafter time: of a size that was enough it is asked for the double at most.
+        pruned = self.latency.prune(tree)
+        sequence.nodes_asked = min(self.max_nodes, max(_FEWEST_ASKED, 2 * len(pruned)))
+        return pruned
 
 
 def _handed_to_generate(frame: Any) -> dict[str, Any]:

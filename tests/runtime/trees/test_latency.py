@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from draftcert.runtime.trees import latency as module
 from draftcert.runtime.trees.decoder import GreedyTreeDecoder
+from draftcert.runtime.trees.drafters import Drafter, Observation
 from draftcert.runtime.trees.forward import TreeForward
 from draftcert.runtime.trees.latency import Latency, cached_latency
 from draftcert.runtime.trees.tree import Tree
@@ -89,3 +91,33 @@ def test_cost_aware_decoding_is_exact_and_smaller(tiny: Any, hf_greedy: Any) -> 
     cheap = GreedyTreeDecoder(model, max_nodes=8).generate([1, 2, 3], 20, eos_token_id=())
     assert costly.tokens == cheap.tokens == [hf_greedy(model, [1, 2, 3], 20)]
     assert costly.stats.proposed < cheap.stats.proposed
+
+
+class Chain:
+    """Drafts as many nodes as it is asked for, each with a chance of `chance` where its parent was right."""
+
+    def __init__(self, chance: float):
+        self.chance, self.asked = chance, []
+
+    def begin(self, prompt: Sequence[int]) -> Drafter:
+        return self
+
+    def propose(self, context: Sequence[int], max_nodes: int, max_depth: int) -> Tree:
+        self.asked.append(max_nodes)
+        nodes = range(min(max_nodes, max_depth + 1))
+        tokens = (context[-1], *(0 for _ in nodes[1:]))
+        return Tree(tokens, tuple(node - 1 for node in nodes), tuple(self.chance**node for node in nodes))
+
+    def observe(self, context: Sequence[int], observation: Observation) -> None:
+        """Let chances rise after the third pass."""
+        self.chance = 1.0 if len(self.asked) >= 3 else self.chance
+
+
+def test_a_drafter_is_asked_for_what_may_pay(tiny: Any, hf_greedy: Any) -> None:
+    model, drafter = tiny(), Chain(0.1)
+    latency = Latency((1, 8, 16), (0.01, 0.02, 0.02))
+    decoder = GreedyTreeDecoder(model, drafter, max_nodes=24, latency=latency)
+    found = decoder.generate([1, 2, 3], 60, eos_token_id=())
+    assert found.tokens == [hf_greedy(model, [1, 2, 3], 60)]
+    # First all that may be; then, as one was enough, the least; when all of those pay, twice as many, up to all.
+    assert drafter.asked[:6] == [24, 8, 8, 8, 16, 24]
